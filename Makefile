@@ -1,0 +1,62 @@
+# Everything a developer or CI runs. Each target sets up what it needs: a bare Python 3.11 or newer is enough.
+# PYTHON=/path/to/python3.12 picks the interpreter; without it the newest tested one on the path is taken.
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test-fast test test-long check fmt bench fuzz dist docs constraints clean
+MAKEFLAGS += --no-print-directory
+
+export PYTHON
+BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest -n auto
+GENERATED := docs/cli.md docs/errors.md docs/kafka-semantics.md
+COUNT ?= 1000000
+UPGRADE ?=
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## make .venv from constraints/dev.txt, or leave it when it is up to date
+	@sh tools/setup.sh python
+
+demo: setup ## the main job, on a fresh machine: play a recorded history and show the answers
+	@$(BIN)/rlmm demo
+
+test-fast: setup ## while working: everything without network, below 60 s
+	$(PYTEST) --hypothesis-profile=fast -m "not long and not network and not kafka" tests
+
+test: setup ## what CI runs: every test in its short form, and every capability shown
+	$(PYTEST) --hypothesis-profile=ci -m "not long" --capabilities=docs/capabilities.md tests
+
+test-long: setup ## the long forms as well
+	$(PYTEST) --hypothesis-profile=long --capabilities=docs/capabilities.md tests
+
+check: setup ## lint, format, types, import rules, spelling, generated documents
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/codespell
+	$(BIN)/python -m cogapp --check $(GENERATED)
+	$(BIN)/python -m pytest -q -m "not long" tests/repository
+
+fmt: setup ## format, and repair what can be repaired
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup ## the benchmarks, with the figures they are asked for
+	@$(BIN)/python -m bench
+
+fuzz: setup ## feed COUNT (1000000) mutated records and record sets to the readers
+	@$(BIN)/python -m tests.support.fuzz --count $(COUNT)
+
+dist: setup ## build the wheel and the sdist into dist/
+	$(BIN)/python -m build --no-isolation --outdir dist
+
+docs: setup ## rewrite the generated documents
+	$(BIN)/python -m cogapp -r $(GENERATED)
+
+constraints: setup ## rewrite constraints/; UPGRADE=--upgrade also takes newer versions
+	$(BIN)/python -m tools.constraints $(UPGRADE)
+
+clean: ## remove everything that is built or installed
+	rm -rf .venv build dist *.egg-info .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

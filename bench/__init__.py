@@ -1,0 +1,1 @@
+"""The benchmarks: what measures the figures that the documents name. Never installed."""

@@ -1,0 +1,132 @@
+"""
+How things are measured here: CPU time of this process, so that a busy machine disturbs ratios
+least; memory; the collector in a named mode; and what is known of the machine.
+"""
+
+from __future__ import annotations
+
+import cProfile
+import gc
+import io
+import os
+import platform
+import pstats
+import resource
+import time
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aiokafka.record.default_records import DefaultRecordBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+cpu_ns = time.process_time_ns
+PROFILE_LINES = 12
+
+
+class Collector(StrEnum):
+    """What Python's cycle collector does while something is measured."""
+
+    ON = "on"
+    """As Python starts: full passes walk everything that was loaded, again and again."""
+    OFF = "off"
+
+
+@contextmanager
+def collector(mode: Collector) -> Iterator[None]:
+    """Run a block in *mode*; whatever existed before the block is never walked in it."""
+    gc.collect()
+    gc.freeze()
+    if mode is Collector.OFF:
+        gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.unfreeze()
+
+
+def freeze_what_is_loaded() -> None:
+    """From here on the collector runs, whatever it did before, and has nothing old to walk."""
+    gc.freeze()
+    gc.enable()
+
+
+def resident_bytes() -> int:
+    """Memory of this process that is in RAM now; where Linux does not say, the most it ever was."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def held_bytes(root: object) -> int:
+    """
+    Sum of the sizes of all objects that *root* alone leads to, without types, functions and
+    modules.
+
+    What the allocator rounds up is not in it.
+    """
+    seen = {id(root)}
+    waiting = [root]
+    total = 0
+    while waiting:
+        found = waiting.pop()
+        total += found.__sizeof__()
+        for referred in gc.get_referents(found):
+            if (
+                id(referred) not in seen
+                and not isinstance(referred, type)
+                and not callable(referred)
+            ):
+                seen.add(id(referred))
+                waiting.append(referred)
+    return total
+
+
+def percentile(values: Sequence[int], percent: float) -> int:
+    """The value that *percent* of the sorted *values* do not pass."""
+    ordered = sorted(values)
+    return ordered[min(int(len(ordered) * percent / 100), len(ordered) - 1)]
+
+
+def profile_of(work: Callable[[], object]) -> list[str]:
+    """The functions in which *work* spends most time, without the folders that they stand in."""
+    profiler = cProfile.Profile()
+    profiler.runcall(work)
+    out = io.StringIO()
+    stats = pstats.Stats(profiler, stream=out).strip_dirs().sort_stats("tottime")
+    stats.print_stats(PROFILE_LINES)
+    lines = out.getvalue().splitlines()
+    begin = next(at for at, line in enumerate(lines) if "tottime" in line)
+    return [line.rstrip() for line in lines[begin:] if line.strip()]
+
+
+def machine_facts() -> dict[str, Any]:
+    """What a reader of recorded figures needs to know, and nothing that names the machine."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return {
+        "cores": os.cpu_count(),
+        "processor": _processor_model() or platform.machine(),
+        "memory_gib": round(memory / 2**30, 1),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "compiled_record_reader": _has_compiled_reader(),
+    }
+
+
+def _processor_model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return ""
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else ""
+
+
+def _has_compiled_reader() -> bool:
+    return not DefaultRecordBatch.__name__.endswith("Py")

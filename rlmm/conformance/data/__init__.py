@@ -1,0 +1,1 @@
+"""The corpus as JSON for any language: scenarios, golden records, partitioner vectors."""

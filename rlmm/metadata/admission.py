@@ -1,0 +1,94 @@
+"""
+What a writer is refused before anything is published, because the state machine already says what
+would become of it.
+
+Replay takes what is in the log, as Kafka does. A writer is held to the transition tables: an event
+that would be dropped, or that a broker's consumer could not digest, must not become durable.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.metadata.events import Event, PartitionDelete, SegmentUpdate
+from rlmm.metadata.row import STATE_AT
+from rlmm.metadata.segment import (
+    PARTITION_DELETE_TRANSITIONS,
+    TRANSITIONS,
+    PartitionDeleteState,
+    SegmentMetadata,
+    SegmentState,
+)
+from rlmm.metadata.verdicts import Rejected, RejectReason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.partition import PartitionState
+
+
+def admit(event: Event, state_of: Callable[[TopicIdPartition], PartitionState]) -> Rejected | None:
+    """
+    Why *event* must not be published while the state is what *state_of* shows; `None` when
+    nothing speaks against it.
+    """
+    match event:
+        case SegmentMetadata():
+            return _admit_add(event, state_of(event.id.partition))
+        case SegmentUpdate():
+            return _admit_update(event, state_of(event.id.partition))
+        case PartitionDelete():
+            return _admit_delete(event, state_of(event.partition))
+        case _:
+            return Rejected(RejectReason.SNAPSHOT_RECORD, None, event.state)
+
+
+def _admit_add(event: SegmentMetadata, state: PartitionState) -> Rejected | None:
+    current = _current(state, event.id.uuid)
+    if event.state is not SegmentState.COPY_SEGMENT_STARTED:
+        return Rejected(RejectReason.ADD_NOT_STARTED, current, event.state)
+    if state.delete is not None:
+        deleted = state.delete.state is PartitionDeleteState.DELETE_PARTITION_FINISHED
+        reason = (
+            RejectReason.PARTITION_WAS_DELETED if deleted else RejectReason.PARTITION_BEING_DELETED
+        )
+        return Rejected(reason, state.delete.state, event.state)
+    if event.state not in TRANSITIONS[current]:
+        return Rejected(RejectReason.ILLEGAL_TRANSITION, current, event.state)
+    return None
+
+
+def _admit_update(event: SegmentUpdate, state: PartitionState) -> Rejected | None:
+    current = _current(state, event.id.uuid)
+    if event.state is SegmentState.COPY_SEGMENT_STARTED:
+        return Rejected(RejectReason.UPDATE_TO_STARTED, current, event.state)
+    if _was_deleted(state):
+        delete_state = PartitionDeleteState.DELETE_PARTITION_FINISHED
+        return Rejected(RejectReason.PARTITION_WAS_DELETED, delete_state, event.state)
+    if current is None:
+        return Rejected(RejectReason.UNKNOWN_SEGMENT, None, event.state)
+    if event.state not in TRANSITIONS[current]:
+        return Rejected(RejectReason.ILLEGAL_TRANSITION, current, event.state)
+    return None
+
+
+def _admit_delete(event: PartitionDelete, state: PartitionState) -> Rejected | None:
+    current = None if state.delete is None else state.delete.state
+    if _was_deleted(state):
+        # Even a repeat: a broker's consumer stops on what follows the end of a partition it still
+        # follows.
+        return Rejected(RejectReason.PARTITION_WAS_DELETED, current, event.state)
+    if event.state not in PARTITION_DELETE_TRANSITIONS[current]:
+        return Rejected(RejectReason.ILLEGAL_TRANSITION, current, event.state)
+    return None
+
+
+def _was_deleted(state: PartitionState) -> bool:
+    delete = state.delete
+    return delete is not None and delete.state is PartitionDeleteState.DELETE_PARTITION_FINISHED
+
+
+def _current(state: PartitionState, uuid: bytes) -> SegmentState | None:
+    row = state.rows.get(uuid)
+    return None if row is None else SegmentState(row[STATE_AT])

@@ -1,0 +1,30 @@
+"""
+The constants of the record form that reading and writing share.
+
+Layout of a value: frame version, api key, record version, each an unsigned varint, then the
+record's fields, then nothing. Every structure ends with a tagged-field section. Strings, bytes and
+arrays carry their length + 1 as an unsigned varint, 0 meaning null. Numbers are big-endian.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+FRAME_VERSION: Final = 1
+RECORD_VERSION: Final = 0
+
+API_SEGMENT: Final = 0
+API_UPDATE: Final = 1
+API_PARTITION_DELETE: Final = 2
+API_SNAPSHOT: Final = 3
+
+TAG_TXN_INDEX_EMPTY: Final = 0
+NO_TAGS: Final = b"\x00"
+TXN_INDEX_EMPTY_TAGS: Final = b"\x01\x00\x01\x01"
+"""One tag: number 0, one byte, true. Written only when true."""
+
+VALUE_BYTES_MAX: Final = 8 * 1024 * 1024
+"""
+Longest value that is read or written at all; a broker's own default limit for one record is 1
+MiB.
+"""

@@ -1,0 +1,192 @@
+"""
+One leader epoch of one user partition: which segment answers for which offset.
+
+Kafka's structures, with its rule for what displaces what: *slots* map the first offset that a
+finished segment lists for the epoch to its id; *unreferenced* holds the other ids that list the
+epoch (started, being deleted, displaced); *highest* is the watermark, which only rises. Beyond
+Kafka: an id that is overwritten in its slot becomes unreferenced instead of being forgotten (the
+rule `kafka-20932`), and finished segments that the slots may hide are remembered in *shadowed*, so
+that no offset that some finished segment covers is reported as absent (the rule `cover-lookup`).
+
+Invariant of *shadowed*: a finished segment that lists the epoch is in it if it has no slot, or if
+another slot's offset lies in its range. Segments copied once and in order never are. Spare entries
+cost time, never answers.
+
+Every change of slots or watermark is noted in an `Undo` before it is made. The rest follows from
+those and from the rows, see `PartitionState._recover`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, NamedTuple
+
+from rlmm.metadata.row import STATE_AT, epoch_range, finish_of
+from rlmm.metadata.segment import SegmentState
+from rlmm.metadata.slots import Slots
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    Rows = Mapping[bytes, bytes]
+    Undo = list[tuple["EpochState", int, bytes | None, int | None]]
+    """Epoch, offset of a slot, the id that stood in it, the watermark before."""
+
+_FINISHED = SegmentState.COPY_SEGMENT_FINISHED.value
+
+
+class Cover(NamedTuple):
+    """
+    Who of the shadowed segments answers: `ids[i]` from `firsts[i]` up to the next of them; `None`
+    where nobody covers.
+    """
+
+    firsts: list[int]
+    ids: list[bytes | None]
+
+
+class EpochState:
+    """The state of one leader epoch. Offsets are inclusive."""
+
+    __slots__ = (
+        "cover",
+        "epoch",
+        "highest",
+        "indexed_count",
+        "shadowed",
+        "size_bytes",
+        "slots",
+        "unreferenced",
+    )
+
+    def __init__(self, epoch: int) -> None:
+        self.epoch = epoch
+        self.slots = Slots()
+        self.unreferenced: set[bytes] = set()
+        self.shadowed: set[bytes] = set()
+        self.highest: int | None = None
+        self.size_bytes = 0
+        """Sum of the sizes of all ids that list the epoch."""
+        self.indexed_count = 0
+        """Finished segments that name the epoch and may have a transaction index."""
+        self.cover: Cover | None = None
+        """Index of the shadowed segments; dropped when one comes, goes or finishes again."""
+
+    def finish(self, uuid: bytes, first: int, last: int, rows: Rows, undo: Undo) -> bool:
+        """
+        Give *uuid*, which covers *first* to *last*, its slot; whether another segment lost its own.
+
+        Kafka's loop: while the watermark is not above *last*, slots from *first* on are emptied,
+        largest first.
+        """
+        highest = self.highest
+        slots = self.slots
+        top = slots.top
+        if top is None or (top < first and highest is not None and highest < first):
+            undo.append((self, first, None, highest))
+            slots.append(first, uuid)
+            displaced = False
+        else:
+            displaced = self._displace(uuid, first, last, rows, undo)
+        self.unreferenced.discard(uuid)
+        if highest is None or highest < last:
+            self.highest = last
+        if displaced or uuid in self.shadowed:
+            self.cover = None
+        return displaced
+
+    def _displace(self, uuid: bytes, first: int, last: int, rows: Rows, undo: Undo) -> bool:
+        """Fill the slot at *first* where other slots may stand in the way."""
+        slots, highest = self.slots, self.highest
+        losers = []
+        if highest is None or highest <= last:
+            while slots.top is not None and slots.top >= first:
+                undo.append((self, slots.top, slots.get(slots.top), highest))
+                losers.append(slots.pop_last())
+        before = slots.get(first)
+        undo.append((self, first, before, highest))
+        slots.put(first, uuid)
+        if before is not None:
+            losers.append(before)
+        others = [loser for loser in losers if loser != uuid]
+        self.unreferenced.update(others)
+        self.shadowed.update(others)
+        self._note_overlap(uuid, first, last, rows)
+        return bool(others)
+
+    def _note_overlap(self, uuid: bytes, first: int, last: int, rows: Rows) -> None:
+        """
+        Remember who may now be hidden by a neighbour's slot: the newcomer, or the segment before
+        it.
+        """
+        after = self.slots.above(first)
+        if after is not None and after <= last:
+            self.shadowed.add(uuid)
+        before = self.slots.floor(first - 1)
+        if before is not None:
+            covered = epoch_range(rows[before], self.epoch)
+            if covered is not None and covered[1] >= first:
+                self.shadowed.add(before)
+                self.cover = None
+
+    def unmap(self, uuid: bytes, first: int, undo: Undo) -> None:
+        """Take *uuid* out of its slot, if it has one; it stays listed."""
+        slots = self.slots
+        place = slots.find(first)
+        if place is not None and slots.at(place) == uuid:
+            undo.append((self, first, uuid, self.highest))
+            slots.drop(place)
+        self.unreferenced.add(uuid)
+        if uuid in self.shadowed:
+            self.shadowed.remove(uuid)
+            self.cover = None
+
+    def derive_overlaps(self, rows: Rows) -> None:
+        """Remember every segment whose range reaches the next slot."""
+        before: bytes | None = None
+        for offset, uuid in self.slots:
+            covered = None if before is None else epoch_range(rows[before], self.epoch)
+            if before is not None and covered is not None and covered[1] >= offset:
+                self.shadowed.add(before)
+            before = uuid
+
+    def lookup(self, offset: int, rows: Rows) -> bytes | None:
+        """
+        The finished segment that answers for *offset*: the slots' choice, else the one finished
+        last that covers it.
+        """
+        uuid = self.slots.floor(offset)
+        if uuid is not None:
+            covered = epoch_range(rows[uuid], self.epoch)
+            if covered is not None and offset <= covered[1]:
+                return uuid
+        if not self.shadowed or self.highest is None or offset > self.highest:
+            return None
+        cover = self.cover
+        if cover is None:
+            cover = self.cover = self.build_cover(rows)
+        at = bisect_right(cover.firsts, offset) - 1
+        return None if at < 0 else cover.ids[at]
+
+    def build_cover(self, rows: Rows) -> Cover:
+        """Index the shadowed segments; made at the first look-up that needs it after a change."""
+        entries = []
+        for uuid in self.shadowed:
+            row = rows[uuid]
+            covered = epoch_range(row, self.epoch)
+            if covered is not None and row[STATE_AT] == _FINISHED and covered[0] <= covered[1]:
+                entries.append((*covered, -finish_of(row), uuid))
+        entries.sort(reverse=True)
+        cover = Cover([], [])
+        open_entries: list[tuple[int, int, bytes]] = []
+        bounds = {first for first, *_ in entries} | {last + 1 for _, last, *_ in entries}
+        for bound in sorted(bounds):
+            while entries and entries[-1][0] == bound:
+                _, last, finish, uuid = entries.pop()
+                heappush(open_entries, (finish, last, uuid))  # the one finished last on top
+            while open_entries and open_entries[0][1] < bound:
+                heappop(open_entries)
+            cover.firsts.append(bound)
+            cover.ids.append(open_entries[0][2] if open_entries else None)
+        return cover

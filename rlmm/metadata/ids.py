@@ -1,0 +1,144 @@
+"""
+The identities of Kafka's tiered storage: topic ids, user partitions, segments.
+
+Equality is Kafka's: a user partition is (topic id, topic name, partition), so the same id under
+another name is another partition.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from dataclasses import dataclass
+from typing import Self
+
+from rlmm.errors import InvalidArgument
+
+UUID_BYTES = 16
+NAME_BYTES_MAX = 32_767
+"""Longest topic name, in UTF-8 bytes, that Kafka's string form can carry."""
+
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+
+_UUID_TEXT = re.compile(r"[A-Za-z0-9_-]{22}(?:==)?")
+
+
+def require_int32(name: str, value: int) -> None:
+    """Refuse what does not fit a 32-bit field, naming it."""
+    if type(value) is not int or not INT32_MIN <= value <= INT32_MAX:
+        msg = f"{name} must be a 32-bit integer, got {value!r}"
+        raise InvalidArgument(msg)
+
+
+def require_int64(name: str, value: int) -> None:
+    """Refuse what does not fit a 64-bit field, naming it."""
+    if type(value) is not int or not INT64_MIN <= value <= INT64_MAX:
+        msg = f"{name} must be a 64-bit integer, got {value!r}"
+        raise InvalidArgument(msg)
+
+
+def require_uuid(name: str, value: object) -> None:
+    """Refuse what is not 16 bytes, naming it."""
+    if not isinstance(value, bytes) or len(value) != UUID_BYTES:
+        got = f"{len(value)}" if isinstance(value, bytes) else repr(value)
+        msg = f"a {name} has {UUID_BYTES} bytes, got {got}"
+        raise InvalidArgument(msg)
+
+
+class Uuid(bytes):
+    """
+    Kafka's Uuid: 16 bytes, most significant half first.
+
+    Printed as Kafka prints it: URL-safe base64 of the bytes, 22 characters, no padding.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, value: bytes) -> Self:
+        """Take exactly 16 bytes."""
+        if len(value) != UUID_BYTES:
+            msg = f"a uuid has {UUID_BYTES} bytes, got {len(value)}"
+            raise InvalidArgument(msg)
+        return super().__new__(cls, value)
+
+    @classmethod
+    def of(cls, msb: int, lsb: int) -> Self:
+        """Join the two signed 64-bit halves that Kafka's class is made of."""
+        require_int64("most significant half", msb)
+        require_int64("least significant half", lsb)
+        return cls(msb.to_bytes(8, signed=True) + lsb.to_bytes(8, signed=True))
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """
+        Read Kafka's text form and refuse what Kafka refuses: padding is absent or complete, and
+        the bits that do not fit into 16 bytes are dropped.
+        """
+        if _UUID_TEXT.fullmatch(text) is None:
+            msg = f"a uuid is written as 22 characters of URL-safe base64, got {text!r}"
+            raise InvalidArgument(msg)
+        return cls(base64.urlsafe_b64decode(text[:22] + "=="))
+
+    @property
+    def msb(self) -> int:
+        """The most significant half, as Kafka's signed 64-bit number."""
+        return int.from_bytes(self[:8], signed=True)
+
+    @property
+    def lsb(self) -> int:
+        """The least significant half, as Kafka's signed 64-bit number."""
+        return int.from_bytes(self[8:], signed=True)
+
+    def __str__(self) -> str:
+        return base64.urlsafe_b64encode(self).rstrip(b"=").decode("ascii")
+
+    def __repr__(self) -> str:
+        return f"Uuid({self})"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicIdPartition:
+    """One partition of a tiered topic: a *user partition*."""
+
+    topic_id: Uuid
+    topic: str
+    partition: int
+
+    def __post_init__(self) -> None:
+        require_uuid("topic id", self.topic_id)
+        require_int32("partition", self.partition)
+        try:
+            self.topic.encode()
+        except (UnicodeEncodeError, AttributeError) as error:
+            msg = f"topic name cannot be written as UTF-8: {self.topic!r}"
+            raise InvalidArgument(msg) from error
+
+    def __str__(self) -> str:
+        return f"{self.topic_id}:{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentId:
+    """One attempt to copy a log segment: every attempt has an id of its own."""
+
+    partition: TopicIdPartition
+    uuid: Uuid
+
+    def __post_init__(self) -> None:
+        require_uuid("segment id", self.uuid)
+
+    def __str__(self) -> str:
+        return f"{self.partition}/{self.uuid}"
+
+
+_SET_PARTITION = SegmentId.__dict__["partition"].__set__
+_SET_UUID = SegmentId.__dict__["uuid"].__set__
+
+
+def trusted_segment_id(partition: TopicIdPartition, uuid: bytes) -> SegmentId:
+    """The id of a segment whose 16 bytes of *uuid* were checked before; see `trusted_segment`."""
+    segment_id = object.__new__(SegmentId)
+    _SET_PARTITION(segment_id, partition)
+    _SET_UUID(segment_id, bytes.__new__(Uuid, uuid))
+    return segment_id

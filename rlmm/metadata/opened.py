@@ -1,0 +1,104 @@
+"""
+A record set in work: its batches one by one, and how far the current one is read.
+
+Base offsets lie outside a batch's CRC, so a flipped bit in one passes it. They are judged here by
+what stands around them: within a record set offsets rise, and none lies behind the set. A batch
+that breaks this is as damaged as one whose CRC is wrong, for to believe it would skip history.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from rlmm.records.batch import Batch, walk
+from rlmm.records.damage import DamagedBatch, DamageReason, PartialTail
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rlmm.records.damage import DamagedRecords
+    from rlmm.records.record_set import RecordSet
+
+INFLATED_BYTES_MAX = 16 * 1024 * 1024
+"""Largest records part that is opened; a broker's own default limit for a batch is 1 MiB."""
+
+
+class OpenRecordSet:
+    """The walk over a record set's batches, and what is left of the current one."""
+
+    __slots__ = (
+        "_ahead",
+        "_floor",
+        "_limit",
+        "_walked",
+        "batch",
+        "damage",
+        "data",
+        "is_cut",
+        "left_count",
+        "pending",
+    )
+
+    def __init__(self, record_set: RecordSet) -> None:
+        self.data = record_set.data
+        self._limit = record_set.next_offset
+        self._walked = walk(record_set.data)
+        self._ahead: deque[Batch | DamagedBatch | PartialTail] = deque()
+        self._floor = 0
+        self.batch: Batch | None = None
+        self.pending: Iterator[tuple[int, bytes | None]] = iter(())
+        self.left_count = 0
+        """Records of the current batch that were not handed out yet."""
+        self.damage: DamagedRecords | None = None
+        self.is_cut = False
+        """Whether the walk ended in something that is no whole batch, which was not passed."""
+
+    def begin(self, batch: Batch) -> None:
+        """Open *batch*."""
+        values = batch.values(inflated_bytes_max=INFLATED_BYTES_MAX)
+        self.batch, self.pending, self.left_count = batch, iter(values), len(values)
+        self.damage = values.damage
+
+    def next_found(self, position: int) -> Batch | DamagedBatch | None:
+        """What comes next, `None` at the end; a batch whose offsets cannot be true is damaged."""
+        found = self._ahead.popleft() if self._ahead else next(self._walked, None)
+        if isinstance(found, PartialTail):
+            self.is_cut = True
+            return None
+        if isinstance(found, Batch):
+            fault = self._offset_fault(found, position)
+            if fault is not None:
+                return DamagedBatch(
+                    DamageReason.BAD_OFFSETS,
+                    found.start,
+                    found.stop,
+                    found.base_offset,
+                    None,
+                    fault,
+                )
+            self._floor = found.next_offset
+        return found
+
+    def _offset_fault(self, batch: Batch, position: int) -> str | None:
+        span = f"batch of offsets {batch.base_offset} to {batch.last_offset}"
+        if batch.base_offset < self._floor:
+            return f"{span} behind one that ends before {self._floor}"
+        if self._limit is not None and batch.next_offset > self._limit:
+            return f"{span} in a record set that ends before {self._limit}"
+        if batch.base_offset > position:  # right behind the position there is nothing to doubt
+            behind = self.offset_behind()
+            if behind is not None and self._floor <= behind < batch.next_offset:
+                return f"{span} before one that begins at {behind}"
+        return None
+
+    def offset_behind(self) -> int | None:
+        """Base offset of the next sound batch, else the end of the set where it is known."""
+        for found in self._ahead:
+            if isinstance(found, Batch):
+                return found.base_offset
+        for found in self._walked:
+            self._ahead.append(found)
+            if isinstance(found, Batch):
+                return found.base_offset
+        return self._limit

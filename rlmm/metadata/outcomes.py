@@ -1,0 +1,123 @@
+"""
+What Kafka's own classes do where ours give a verdict or raise: the table between the two,
+exceptions included.
+
+Kafka has two levels. Its *cache* is one user partition and tells its caller more than its *store*,
+which is what the consumer of the metadata topic calls. The same verdict can therefore have two
+outcomes.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from rlmm.errors import InvalidArgument, NotReady, RlmmError, UnknownPartition
+from rlmm.metadata.verdicts import (
+    Applied,
+    Duplicate,
+    Rejected,
+    RejectReason,
+    Undecodable,
+    UndecodableReason,
+    Verdict,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Level(StrEnum):
+    """Which of Kafka's two levels is asked."""
+
+    CACHE = "cache"
+    STORE = "store"
+
+
+class Outcome(StrEnum):
+    """What Kafka does with an event that raises nothing."""
+
+    APPLIED = "applied"
+    DROPPED = "dropped"
+
+
+class KafkaError(StrEnum):
+    """The exceptions a caller of Kafka's classes can meet."""
+
+    NULL_ARGUMENT = "null_argument"
+    NULL_POINTER = "null_pointer"
+    ILLEGAL_ARGUMENT = "illegal_argument"
+    ILLEGAL_STATE = "illegal_state"
+    NOT_FOUND = "not_found"
+    NOT_READY = "not_ready"
+    UNSUPPORTED_OPERATION = "unsupported_operation"
+    UNPARSABLE = "unparsable"
+
+
+JAVA_CLASSES: Mapping[KafkaError, str] = {
+    KafkaError.NULL_ARGUMENT: "java.lang.NullPointerException",
+    KafkaError.NULL_POINTER: "java.lang.NullPointerException",
+    KafkaError.ILLEGAL_ARGUMENT: "java.lang.IllegalArgumentException",
+    KafkaError.ILLEGAL_STATE: "java.lang.IllegalStateException",
+    KafkaError.NOT_FOUND: (
+        "org.apache.kafka.server.log.remote.storage.RemoteResourceNotFoundException"
+    ),
+    KafkaError.NOT_READY: "org.apache.kafka.common.errors.ReplicaNotAvailableException",
+    KafkaError.UNSUPPORTED_OPERATION: "java.lang.UnsupportedOperationException",
+    KafkaError.UNPARSABLE: "org.apache.kafka.server.common.serialization.MetadataParseException",
+}
+"""The Java class of each; a null argument is checked for, a null pointer is met by accident."""
+
+_REJECTED: Mapping[RejectReason, Outcome | KafkaError] = {
+    RejectReason.UNKNOWN_SEGMENT: Outcome.DROPPED,
+    RejectReason.ILLEGAL_TRANSITION: Outcome.DROPPED,
+    RejectReason.ADD_NOT_STARTED: KafkaError.ILLEGAL_ARGUMENT,
+    RejectReason.UPDATE_TO_STARTED: KafkaError.ILLEGAL_ARGUMENT,
+    RejectReason.SNAPSHOT_RECORD: KafkaError.UNSUPPORTED_OPERATION,
+    # Kafka does not hold writers to these: it stores and acknowledges what they send.
+    RejectReason.PARTITION_BEING_DELETED: Outcome.APPLIED,
+    RejectReason.PARTITION_WAS_DELETED: KafkaError.ILLEGAL_STATE,
+}
+
+_UNDECODABLE: Mapping[UndecodableReason, KafkaError] = {
+    UndecodableReason.TOMBSTONE: KafkaError.NULL_ARGUMENT,
+    UndecodableReason.UNKNOWN_STATE: KafkaError.NULL_POINTER,
+    UndecodableReason.NO_EPOCHS: KafkaError.ILLEGAL_ARGUMENT,
+    UndecodableReason.NEGATIVE_START_OFFSET: KafkaError.ILLEGAL_ARGUMENT,
+    UndecodableReason.END_BEFORE_START: KafkaError.ILLEGAL_ARGUMENT,
+}
+"""Every other reason is a record that Kafka's decoder cannot parse."""
+
+
+def outcome_of(verdict: Verdict, level: Level, *, initialized: bool) -> Outcome | KafkaError:
+    """
+    What Kafka does with the event that got *verdict* here, at *level*.
+
+    An update of an unknown segment is told to the caller by an initialised cache only; a store
+    swallows it.
+    """
+    match verdict:
+        case Applied() | Duplicate():
+            return Outcome.APPLIED
+        case Rejected(reason=RejectReason.UNKNOWN_SEGMENT) if level is Level.CACHE and initialized:
+            return KafkaError.NOT_FOUND
+        case Rejected(reason=reason):
+            return _REJECTED[reason]
+        case Undecodable(reason=why):
+            return _UNDECODABLE.get(why, KafkaError.UNPARSABLE)
+
+
+def error_of(error: RlmmError) -> KafkaError | None:
+    """
+    The exception with which Kafka says what *error* says; `None` where Kafka has nothing of the
+    kind.
+    """
+    match error:
+        case UnknownPartition():
+            return KafkaError.NOT_FOUND
+        case NotReady():
+            return KafkaError.NOT_READY
+        case InvalidArgument():
+            return KafkaError.ILLEGAL_ARGUMENT
+        case _:
+            return None

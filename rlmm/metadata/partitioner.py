@@ -1,0 +1,63 @@
+"""
+Which metadata partition holds a user partition: Kafka's function, bit for bit.
+
+The topic name plays no part, and the language's own hash must never come near: a reader that
+disagrees with the brokers looks for a partition's history in the wrong place.
+"""
+
+from __future__ import annotations
+
+from rlmm.errors import InvalidArgument
+from rlmm.metadata.ids import UUID_BYTES, require_int32
+
+_MASK32 = 0xFFFFFFFF
+_MURMUR_SEED = 0x9747B28C
+_MURMUR_FACTOR = 0x5BD1E995
+_MURMUR_SHIFT = 24
+
+
+def metadata_partition_for(topic_id: bytes, partition: int, count: int) -> int:
+    """
+    The metadata partition, in 0..count-1, that holds every event of user partition *partition* of
+    *topic_id*.
+
+    *count* is the partition count of the metadata topic; it can never change on a live topic.
+    """
+    if count <= 0:
+        msg = f"the metadata topic needs at least one partition, got {count}"
+        raise InvalidArgument(msg)
+    if len(topic_id) != UUID_BYTES:
+        msg = f"a topic id has {UUID_BYTES} bytes, got {len(topic_id)}"
+        raise InvalidArgument(msg)
+    require_int32("partition", partition)
+    return (_murmur2_of_int(_java_hash(topic_id, partition)) & 0x7FFFFFFF) % count
+
+
+def _java_hash(topic_id: bytes, partition: int) -> int:
+    """
+    Java's `Objects.hash(low half, high half, partition)`, modulo 2^32; a half folds to the XOR of
+    its words.
+    """
+    high_upper, high_lower, low_upper, low_lower = (
+        int.from_bytes(topic_id[at : at + 4]) for at in (0, 4, 8, 12)
+    )
+    total = 1
+    for part in (low_upper ^ low_lower, high_upper ^ high_lower, partition):
+        total = (31 * total + part) & _MASK32
+    return total
+
+
+def _murmur2_of_int(number: int) -> int:
+    """
+    Kafka's murmur2 of the number's four big-endian bytes, which form one block that is read
+    little-endian.
+    """
+    block = int.from_bytes(number.to_bytes(4), "little")
+    block = block * _MURMUR_FACTOR & _MASK32
+    block ^= block >> _MURMUR_SHIFT
+    block = block * _MURMUR_FACTOR & _MASK32
+    mixed = (_MURMUR_SEED ^ 4) * _MURMUR_FACTOR & _MASK32
+    mixed ^= block
+    mixed ^= mixed >> 13
+    mixed = mixed * _MURMUR_FACTOR & _MASK32
+    return mixed ^ mixed >> 15

@@ -1,0 +1,380 @@
+"""
+The pure-Python engine: always there, and the reference for any other.
+
+The state machine itself is in `partition` and `epoch`; here record sets are walked, verdicts
+counted and questions put to the right user partition.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Self
+
+from rlmm.errors import InvalidArgument
+from rlmm.metadata.codec.decoding import decode, decode_partition_key
+from rlmm.metadata.codec.encoding import encode_custom, encode_partition, encode_writer
+from rlmm.metadata.cut import cut
+from rlmm.metadata.events import PartitionDelete, SegmentUpdate
+from rlmm.metadata.ids import INT64_MAX, TopicIdPartition, Uuid
+from rlmm.metadata.image_reading import read_partition_image, read_shard_image
+from rlmm.metadata.opened import OpenRecordSet
+from rlmm.metadata.partition import PartitionState
+from rlmm.metadata.report import Counters, Entry, Report, ShardStatistics, Tally
+from rlmm.metadata.row import row_of
+from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
+from rlmm.metadata.shard_answers import ShardAnswers
+from rlmm.metadata.verdicts import (
+    APPLIED,
+    Rejected,
+    RejectReason,
+    Undecodable,
+    UndecodableReason,
+    Verdict,
+)
+from rlmm.records.damage import DamagedBatch, DamagedRecords
+
+if TYPE_CHECKING:
+    from rlmm.metadata.events import Event
+    from rlmm.records.batch import Batch
+    from rlmm.records.record_set import RecordSet
+
+
+STEPS_MAX = 1000
+"""Batches without a record that one call steps over at most, when its events are limited."""
+
+
+class _Pass:
+    """What was found since the last report, until it becomes the next one."""
+
+    __slots__ = ("deleted", "entries", "from_offset", "redelivered", "tally")
+
+    def __init__(self, from_offset: int) -> None:
+        self.from_offset = from_offset
+        self.tally = Tally()
+        self.redelivered = 0
+        self.entries: list[Entry] = []
+        self.deleted: list[TopicIdPartition] = []
+        """User partitions whose deletion was finished."""
+
+
+class PythonShard(ShardAnswers):
+    """All state of one metadata partition, in plain Python."""
+
+    def __init__(self, partition: int, position: int = 0) -> None:
+        if partition < 0 or position < 0:
+            msg = f"metadata partition {partition} at position {position}: neither can be negative"
+            raise InvalidArgument(msg)
+        self.partition = partition
+        self.position = position
+        self._states = {}
+        self._counters = Counters()
+        self._open: OpenRecordSet | None = None
+        self._aside: tuple[bytes, int] | None = None
+        """Record set and byte of the damaged batch that was set aside last."""
+        self._unreported: _Pass | None = None
+        """What a call found that ended with an exception: it goes into the next report."""
+
+    @classmethod
+    def from_image(cls, image: bytes) -> Self:
+        """The shard that *image* holds. Raises `ImageCorrupt` before anything is taken over."""
+        partition, position, states = read_shard_image(image)
+        shard = cls(partition, position)
+        shard._states = {state.key: state for state in states}
+        return shard
+
+    def import_partition(self, image: bytes) -> TopicIdPartition:
+        """Take over one user partition in place of what was known of it."""
+        state = read_partition_image(image)
+        self._states[state.key] = state
+        partition = decode_partition_key(state.key)
+        assert partition is not None, state.key.hex()
+        return partition
+
+    # ---------------------------------------------------------------------------- applying
+
+    def apply(self, record_set: RecordSet, max_events: int | None = None) -> Report:
+        if record_set.partition != self.partition:
+            msg = f"record set of metadata partition {record_set.partition} for {self.partition}"
+            raise InvalidArgument(msg)
+        if max_events is not None and max_events < 1:
+            msg = f"max_events must be at least 1, got {max_events}"
+            raise InvalidArgument(msg)
+        opened = self._open
+        if opened is None or opened.data is not record_set.data:
+            opened = OpenRecordSet(record_set)
+        # Whatever is raised: the next call walks again, and steps over what is done.
+        self._open = None
+        turn = self._begin()
+        budget = INT64_MAX if max_events is None else max_events
+        complete, damage = self._apply_batches(opened, turn, budget)
+        if complete and record_set.next_offset is not None and not opened.is_cut:
+            self._skip_to(record_set.next_offset, turn)
+        if not complete and damage is None:
+            self._open = opened
+        return self._report(turn, complete=complete, damage=damage)
+
+    def _begin(self) -> _Pass:
+        if self._unreported is None:
+            self._unreported = _Pass(self.position)
+        return self._unreported
+
+    def _apply_batches(
+        self, opened: OpenRecordSet, turn: _Pass, budget: int
+    ) -> tuple[bool, DamagedBatch | None]:
+        steps = 0
+        while True:
+            if opened.batch is not None:
+                while opened.left_count and budget > 0:
+                    budget -= self._apply_values(opened, turn, budget)
+                if opened.left_count:
+                    return False, None
+                self._close(opened, opened.batch, turn)
+            if steps >= STEPS_MAX and budget < INT64_MAX:
+                return False, None
+            found = opened.next_found(self.position)
+            if found is None:
+                return True, None
+            if isinstance(found, DamagedBatch):
+                if not self._is_passed(opened, found):
+                    return False, found
+            else:
+                steps += self._open_batch(opened, found, turn)
+
+    def _open_batch(self, opened: OpenRecordSet, batch: Batch, turn: _Pass) -> bool:
+        """
+        Open *batch*, or step over it; whether that was a step forward without a record.
+
+        Stepping over what lies below the position is none: a caller that always gives new bytes
+        would else never get behind it.
+        """
+        if batch.next_offset <= self.position:
+            turn.redelivered += batch.record_count
+            return False
+        if batch.is_control:
+            self._skip_control(batch, turn)
+            return True
+        opened.begin(batch)
+        return opened.left_count == 0
+
+    def _is_passed(self, opened: OpenRecordSet, damage: DamagedBatch) -> bool:
+        """
+        Whether nothing of a damaged batch lies at or behind the position.
+
+        What its header says of its offsets proves nothing; what follows it does.
+        """
+        aside = self._aside
+        if aside is not None and aside[0] is opened.data and damage.start <= aside[1]:
+            return True
+        behind = opened.offset_behind()
+        return behind is not None and behind <= self.position
+
+    def _close(self, opened: OpenRecordSet, batch: Batch, turn: _Pass) -> None:
+        if opened.damage is not None:
+            self._lose(opened.damage, opened.data[batch.start : batch.stop], turn)
+        self._skip_to(batch.next_offset, turn)
+        opened.batch = None
+
+    def _apply_values(self, opened: OpenRecordSet, turn: _Pass, budget: int) -> int:
+        """
+        Go through *budget* records of the open batch at most; how many were not below the position.
+
+        Only those count against the limit: with the others a caller that always gives new bytes
+        would never get behind them.
+        """
+        seen = redelivered = 0
+        tally = turn.tally
+        position = self.position
+        states = self._states
+        try:
+            for offset, value in islice(opened.pending, budget):
+                seen += 1
+                if offset < position:
+                    redelivered += 1
+                    continue
+                parts = None if value is None else cut(value)
+                state = None if parts is None else states.get(parts[0])
+                if parts is None or state is None:
+                    verdict = self._apply_decoded(decode(value), offset, turn)
+                elif len(parts) == 3:
+                    verdict = state.add(parts[1], parts[2])
+                else:
+                    _, uuid, target, writer, custom = parts
+                    verdict = state.update(uuid, target, writer, custom, offset)
+                if offset != position:
+                    tally.missing += offset - position
+                self.position = position = offset + 1
+                if verdict is APPLIED:
+                    tally.applied += 1
+                else:
+                    self._note(turn, verdict, value, offset)
+        finally:
+            opened.left_count -= seen
+            turn.redelivered += redelivered
+        return seen - redelivered
+
+    def _apply_decoded(self, event: Event | Undecodable, offset: int, turn: _Pass) -> Verdict:
+        match event:
+            case Undecodable():
+                return event
+            case SegmentMetadata():
+                return self._add(event)
+            case SegmentUpdate():
+                return self._update(event, offset)
+            case PartitionDelete():
+                return self._put_delete(event, turn)
+            case _:
+                return Rejected(RejectReason.SNAPSHOT_RECORD, None, event.state)
+
+    def _add(self, event: SegmentMetadata) -> Verdict:
+        key = encode_partition(event.id.partition)
+        state = self._states.get(key)
+        if event.state is not SegmentState.COPY_SEGMENT_STARTED:
+            row = None if state is None else state.rows.get(event.id.uuid)
+            current = None if row is None else SegmentState(row[0])
+            return Rejected(RejectReason.ADD_NOT_STARTED, current, event.state)
+        if state is None:
+            state = PartitionState(key)
+            verdict = state.add(bytes(event.id.uuid), row_of(event))
+            self._states[key] = state
+            return verdict
+        return state.add(bytes(event.id.uuid), row_of(event))
+
+    def _update(self, event: SegmentUpdate, offset: int) -> Verdict:
+        state = self._states.get(encode_partition(event.id.partition))
+        if state is None:
+            return Rejected(RejectReason.UNKNOWN_SEGMENT, None, event.state)
+        writer = encode_writer(event.broker_id, event.event_timestamp_ms)
+        custom = encode_custom(event.custom_metadata)
+        return state.update(bytes(event.id.uuid), event.state.value, writer, custom, offset)
+
+    def _put_delete(self, event: PartitionDelete, turn: _Pass) -> Verdict:
+        key = encode_partition(event.partition)
+        state = self._states.get(key) or PartitionState(key)
+        verdict = state.put_delete(event)
+        self._states[key] = state
+        if event.state is PartitionDeleteState.DELETE_PARTITION_FINISHED:
+            turn.deleted.append(event.partition)
+        return verdict
+
+    def apply_event(self, event: Event | None, offset: int | None = None) -> Verdict:
+        offset = self.position if offset is None else offset
+        if not self.position <= offset < INT64_MAX:
+            msg = f"offset {offset} lies before position {self.position} or beyond the largest"
+            raise InvalidArgument(msg)
+        turn = self._unreported or _Pass(self.position)
+        decoded = decode(None) if event is None else event
+        verdict = self._apply_decoded(decoded, offset, turn)
+        turn.tally.missing += offset - self.position
+        self.position = offset + 1
+        if verdict is APPLIED:
+            turn.tally.applied += 1
+        else:
+            self._note(turn, verdict, None, offset)
+        if turn is not self._unreported:
+            self._count(turn)
+        return verdict
+
+    # ---------------------------------------------------------------------------- counting
+
+    def _note(self, turn: _Pass, verdict: Verdict, value: bytes | None, offset: int) -> None:
+        turn.tally.count(verdict)
+        event = None if value is None else decode(value)
+        partition: TopicIdPartition | None = None
+        segment: Uuid | None = None
+        if isinstance(event, SegmentMetadata | SegmentUpdate):
+            partition, segment = event.id.partition, event.id.uuid
+        elif isinstance(event, PartitionDelete):
+            partition = event.partition
+        kept = value if isinstance(verdict, Undecodable) else None
+        entry = Entry(offset, offset + 1, verdict, partition, segment, kept)
+        turn.entries.append(entry)
+        self._counters.note(entry)
+
+    def _lose(self, damage: DamagedRecords, batch: bytes, turn: _Pass) -> None:
+        """
+        Count the rest of a batch whose header is sound and whose records are not: a new fetch
+        would bring the same.
+        """
+        first = max(damage.first_offset, self.position)
+        if damage.next_offset <= first:
+            return
+        turn.tally.missing += first - self.position
+        self._set_aside(first, damage.next_offset, f"{damage.reason}: {damage.detail}", batch, turn)
+
+    def _set_aside(
+        self, first: int, next_offset: int, detail: str, value: bytes, turn: _Pass
+    ) -> None:
+        verdict = Undecodable(UndecodableReason.DAMAGED_BATCH, detail)
+        entry = Entry(first, next_offset, verdict, value=value)
+        turn.entries.append(entry)
+        self._counters.note(entry)
+        turn.tally.undecodable += next_offset - first
+        self.position = next_offset
+
+    def set_aside(self, damage: DamagedBatch, data: bytes, next_offset: int) -> Report:
+        if not self.position < next_offset <= INT64_MAX:
+            msg = (
+                f"metadata partition {self.partition}: cannot set aside the batch at byte "
+                f"{damage.start} up to offset {next_offset}, position {self.position}"
+            )
+            raise InvalidArgument(msg)
+        turn = self._begin()
+        detail = f"{damage.reason}: {damage.detail}"
+        kept = data[damage.start : damage.stop]
+        self._aside = (data, damage.start)
+        self._set_aside(self.position, next_offset, detail, kept, turn)
+        return self._report(turn, complete=False, damage=None)
+
+    def _skip_control(self, batch: Batch, turn: _Pass) -> None:
+        passed = batch.next_offset - max(batch.base_offset, self.position)
+        control = min(batch.record_count, passed)
+        turn.tally.control += control
+        turn.tally.missing += batch.next_offset - self.position - control
+        self.position = batch.next_offset
+
+    def _skip_to(self, next_offset: int, turn: _Pass) -> None:
+        if next_offset > self.position:
+            turn.tally.missing += next_offset - self.position
+            self.position = next_offset
+
+    def _count(self, turn: _Pass) -> None:
+        self._counters.tally.add(turn.tally)
+        self._counters.redelivered += turn.redelivered
+
+    def _report(self, turn: _Pass, *, complete: bool, damage: DamagedBatch | None) -> Report:
+        self._count(turn)
+        self._unreported = None
+        return Report(
+            self.partition,
+            turn.from_offset,
+            self.position,
+            complete,
+            turn.tally,
+            turn.redelivered,
+            tuple(turn.entries),
+            tuple(turn.deleted),
+            damage,
+        )
+
+    def statistics(self) -> ShardStatistics:
+        counters = self._counters
+        tally, redelivered = Tally(), counters.redelivered
+        tally.add(counters.tally)
+        if self._unreported is not None:
+            tally.add(self._unreported.tally)
+            redelivered += self._unreported.redelivered
+        started, finished, being_deleted = self.segment_counts()
+        return ShardStatistics(
+            self.partition,
+            self.position,
+            len(self._states),
+            started,
+            finished,
+            being_deleted,
+            sum(state.size_bytes for state in self._states.values()),
+            tally,
+            redelivered,
+            dict(counters.rejected),
+            dict(counters.undecodable),
+            dict(counters.remarks),
+        )

@@ -1,0 +1,157 @@
+"""
+What a shard says of the record sets it was given: counts, position, and everything that was not
+simply applied.
+
+The counts of one report, and of a shard since it was made, obey one rule: every offset the position
+passed is counted exactly once (`Tally.offsets`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rlmm.metadata.verdicts import (
+    Applied,
+    Duplicate,
+    Rejected,
+    RejectReason,
+    Remark,
+    Undecodable,
+    UndecodableReason,
+    Verdict,
+)
+
+if TYPE_CHECKING:
+    from rlmm.metadata.ids import TopicIdPartition, Uuid
+    from rlmm.records.damage import DamagedBatch
+
+
+@dataclass(slots=True)
+class Tally:
+    """Offsets passed, by what was found at them. Adds up."""
+
+    applied: int = 0
+    duplicate: int = 0
+    rejected: int = 0
+    undecodable: int = 0
+    control: int = 0
+    """Transaction markers and their like."""
+    missing: int = 0
+    """Offsets without a record: compaction holes, trimmed heads, aborted appends."""
+
+    @property
+    def offsets(self) -> int:
+        """All offsets passed."""
+        return (
+            self.applied
+            + self.duplicate
+            + self.rejected
+            + self.undecodable
+            + self.control
+            + self.missing
+        )
+
+    def add(self, other: Tally) -> None:
+        """Count *other* in."""
+        self.applied += other.applied
+        self.duplicate += other.duplicate
+        self.rejected += other.rejected
+        self.undecodable += other.undecodable
+        self.control += other.control
+        self.missing += other.missing
+
+    def count(self, verdict: Verdict) -> None:
+        """Count one event."""
+        match verdict:
+            case Applied():
+                self.applied += 1
+            case Duplicate():
+                self.duplicate += 1
+            case Rejected():
+                self.rejected += 1
+            case Undecodable():
+                self.undecodable += 1
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """
+    One event that was not simply applied.
+
+    *next_offset* is exclusive and *offset* + 1 but for records lost in a damaged batch. *partition*
+    and *segment* are there where the event names them, *value* where it could not be understood:
+    the record's, or the whole batch of lost records.
+    """
+
+    offset: int
+    next_offset: int
+    verdict: Verdict
+    partition: TopicIdPartition | None = None
+    segment: Uuid | None = None
+    value: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """
+    What came of one call of `Shard.apply`, and of calls before it that ended with an exception.
+
+    *complete* says that the record set is used up. If not, either the limit of events was reached
+    and the same record set is to be given again, or *damage* names a batch that cannot be trusted:
+    it was not passed; fetch it anew, or set it aside.
+    """
+
+    partition: int
+    from_offset: int
+    next_offset: int
+    complete: bool
+    tally: Tally
+    redelivered: int
+    """Records below the position; they were not looked at."""
+    entries: tuple[Entry, ...] = ()
+    deleted: tuple[TopicIdPartition, ...] = ()
+    """User partitions whose deletion was finished."""
+    damage: DamagedBatch | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShardStatistics:
+    """How a shard stands, and what it has counted since it was made."""
+
+    partition: int
+    position: int
+    partitions: int
+    segments_started: int
+    segments_finished: int
+    segments_being_deleted: int
+    size_bytes: int
+    tally: Tally
+    redelivered: int
+    rejected_by_reason: dict[RejectReason, int] = field(default_factory=dict)
+    undecodable_by_reason: dict[UndecodableReason, int] = field(default_factory=dict)
+    remarks: dict[Remark, int] = field(default_factory=dict)
+
+
+class Counters:
+    """What a shard counts since it was made; not part of its state."""
+
+    __slots__ = ("redelivered", "rejected", "remarks", "tally", "undecodable")
+
+    def __init__(self) -> None:
+        self.tally = Tally()
+        self.redelivered = 0
+        self.rejected: Counter[RejectReason] = Counter()
+        self.undecodable: Counter[UndecodableReason] = Counter()
+        self.remarks: Counter[Remark] = Counter()
+
+    def note(self, entry: Entry) -> None:
+        """Count *entry* by its reason."""
+        match entry.verdict:
+            case Rejected(reason=reason):
+                self.rejected[reason] += 1
+            case Undecodable(reason=why):
+                self.undecodable[why] += entry.next_offset - entry.offset
+            case Applied(remark=remark) if remark is not None:
+                self.remarks[remark] += 1

@@ -1,0 +1,139 @@
+"""
+The seam behind which an engine holds one metadata partition: record sets in, reports and answers
+out.
+
+A shard holds every user partition whose events live on its metadata partition, not only those that
+somebody asked for, so nothing ever has to be read twice. It owns no I/O, clock or task, and decides
+nothing about readiness.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rlmm.metadata.events import Event, PartitionDelete
+    from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
+    from rlmm.metadata.report import Report, ShardStatistics
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.metadata.verdicts import Rejected, Verdict
+    from rlmm.records.damage import DamagedBatch
+    from rlmm.records.record_set import RecordSet
+
+
+@dataclass(frozen=True, slots=True)
+class EpochView:
+    """The look-up structure of one leader epoch, for explanations and checks."""
+
+    slots: Mapping[int, Uuid]
+    """
+    First offset in the epoch -> the finished segment that is asked first for offsets from there
+    on.
+    """
+    unreferenced: frozenset[Uuid]
+    """Segments that list the epoch and have no slot: started, being deleted, or displaced."""
+    highest: int | None
+
+
+class Shard(Protocol):
+    """All state of one metadata partition. Not for use from several threads at once."""
+
+    @property
+    def partition(self) -> int:
+        """The metadata partition."""
+
+    @property
+    def position(self) -> int:
+        """Next offset to apply."""
+
+    def apply(self, record_set: RecordSet, max_events: int | None = None) -> Report:
+        """
+        Apply the records from the position on; those below it are stepped over, so a redelivery
+        changes nothing.
+
+        Stops after *max_events* records; the same record set is then given again to go on. Stops
+        before a batch that cannot be trusted. Whatever is raised, the position stands behind the
+        last event that took effect whole.
+        """
+
+    def set_aside(self, damage: DamagedBatch, data: bytes, next_offset: int) -> Report:
+        """
+        Pass a batch of *data* that cannot be trusted: all offsets below *next_offset* are
+        undecodable.
+
+        *next_offset* is where the log goes on, as the caller knows it: the base offset of a sound
+        batch behind, or the log end. What a damaged header says of its own offsets is not believed:
+        a wrong number would skip history. The bytes are in the report.
+        """
+
+    def apply_event(self, event: Event | None, offset: int | None = None) -> Verdict:
+        """Apply one event at *offset*, by default the position; `None` is a tombstone."""
+
+    def admit(self, event: Event) -> Rejected | None:
+        """Why a writer must not publish *event* now, as far as that can be known beforehand."""
+
+    def partitions(self) -> Iterator[TopicIdPartition]:
+        """Every user partition of which an event was applied."""
+
+    def knows(self, partition: TopicIdPartition) -> bool:
+        """Whether any event of *partition* was ever applied here."""
+
+    def segment(self, segment_id: SegmentId) -> SegmentMetadata | None:
+        """The segment, unless it was never started or its deletion is finished."""
+
+    def segment_for(
+        self, partition: TopicIdPartition, epoch: int, offset: int
+    ) -> SegmentMetadata | None:
+        """The finished segment that holds *offset* of leader epoch *epoch*."""
+
+    def next_segment_with_txn_index(
+        self, partition: TopicIdPartition, epoch: int, offset: int
+    ) -> SegmentMetadata | None:
+        """
+        The first finished segment of *epoch* from *offset* on, without a gap, that may have a
+        transaction index.
+        """
+
+    def highest_offset(self, partition: TopicIdPartition, epoch: int) -> int | None:
+        """The largest offset of *epoch* that any finished copy reached; never goes down."""
+
+    def segments(self, partition: TopicIdPartition) -> list[SegmentMetadata]:
+        """Every segment in whatever state, by rising start offset; a snapshot."""
+
+    def segments_of_epoch(self, partition: TopicIdPartition, epoch: int) -> list[SegmentMetadata]:
+        """Every segment that lists *epoch*, in whatever state, in Kafka's order; a snapshot."""
+
+    def size_of_epoch(self, partition: TopicIdPartition, epoch: int) -> int:
+        """Bytes of all segments that list *epoch*; read from a counter."""
+
+    def size(self, partition: TopicIdPartition) -> int:
+        """Bytes of all segments of *partition*; read from a counter."""
+
+    def partition_delete(self, partition: TopicIdPartition) -> PartitionDelete | None:
+        """The last partition-delete event."""
+
+    def epoch_view(self, partition: TopicIdPartition, epoch: int) -> EpochView | None:
+        """How look-ups in *epoch* are answered; `None` where the epoch was never seen."""
+
+    def partition_image(self, partition: TopicIdPartition) -> bytes | None:
+        """The state image of one user partition."""
+
+    def image(self) -> bytes:
+        """The state image of the shard."""
+
+    def import_partition(self, image: bytes) -> TopicIdPartition:
+        """
+        Take over one user partition in place of what was known of it; which one is returned.
+
+        The image must have been taken at this shard's position. Raises `ImageCorrupt` before
+        anything is changed. A whole shard is made from its image by the engine's `from_image`.
+        """
+
+    def validate(self) -> list[str]:
+        """Every broken internal rule, in words; empty when the state is sound."""
+
+    def statistics(self) -> ShardStatistics:
+        """How the shard stands."""

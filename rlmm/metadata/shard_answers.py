@@ -1,0 +1,152 @@
+"""
+The questions that a shard answers, over the user partitions it holds. Nothing here changes any
+state.
+
+Every answer is made of immutable values: it stays what it was when the next event is applied.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.metadata.admission import admit
+from rlmm.metadata.codec.decoding import decode_partition_key
+from rlmm.metadata.codec.encoding import encode_partition
+from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid, trusted_segment_id
+from rlmm.metadata.image import partition_image, shard_image
+from rlmm.metadata.partition import PartitionState
+from rlmm.metadata.row import segment_of
+from rlmm.metadata.shard import EpochView
+from rlmm.metadata.validate import violations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rlmm.metadata.events import Event, PartitionDelete
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.metadata.verdicts import Rejected
+
+_NOTHING = PartitionState(b"")
+"""Answers for user partitions that are not known; never changed."""
+
+
+class ShardAnswers:
+    """
+    The reading half of the pure-Python engine; see `rlmm.metadata.shard.Shard` for what each
+    answer means.
+    """
+
+    partition: int
+    position: int
+    _states: dict[bytes, PartitionState]
+
+    def _state(self, partition: TopicIdPartition) -> PartitionState:
+        return self._states.get(encode_partition(partition), _NOTHING)
+
+    def admit(self, event: Event) -> Rejected | None:
+        """Why a writer must not publish *event* now."""
+        return admit(event, self._state)
+
+    def partitions(self) -> Iterator[TopicIdPartition]:
+        """Every user partition of which an event was applied."""
+        for key in list(self._states):
+            partition = decode_partition_key(key)
+            assert partition is not None, key.hex()
+            yield partition
+
+    def knows(self, partition: TopicIdPartition) -> bool:
+        """Whether any event of *partition* was ever applied here."""
+        return encode_partition(partition) in self._states
+
+    def segment(self, segment_id: SegmentId) -> SegmentMetadata | None:
+        """The segment, if it is there."""
+        row = self._state(segment_id.partition).rows.get(segment_id.uuid)
+        return None if row is None else segment_of(segment_id, row)
+
+    def segment_for(
+        self, partition: TopicIdPartition, epoch: int, offset: int
+    ) -> SegmentMetadata | None:
+        """The finished segment that holds *offset* of *epoch*."""
+        state = self._state(partition)
+        return _found(partition, state, state.lookup(epoch, offset))
+
+    def next_segment_with_txn_index(
+        self, partition: TopicIdPartition, epoch: int, offset: int
+    ) -> SegmentMetadata | None:
+        """The next finished segment of *epoch* that may have a transaction index."""
+        state = self._state(partition)
+        return _found(partition, state, state.next_with_txn_index(epoch, offset))
+
+    def highest_offset(self, partition: TopicIdPartition, epoch: int) -> int | None:
+        """The watermark of *epoch*."""
+        return self._state(partition).highest(epoch)
+
+    def segments(self, partition: TopicIdPartition) -> list[SegmentMetadata]:
+        """Every segment, by rising start offset."""
+        state = self._state(partition)
+        return _all(partition, state, state.ids())
+
+    def segments_of_epoch(self, partition: TopicIdPartition, epoch: int) -> list[SegmentMetadata]:
+        """Every segment that lists *epoch*, in Kafka's order."""
+        state = self._state(partition)
+        return _all(partition, state, state.ids_of_epoch(epoch))
+
+    def size_of_epoch(self, partition: TopicIdPartition, epoch: int) -> int:
+        """Bytes of all segments that list *epoch*."""
+        return self._state(partition).size_of_epoch(epoch)
+
+    def size(self, partition: TopicIdPartition) -> int:
+        """Bytes of all segments."""
+        return self._state(partition).size_bytes
+
+    def segment_counts(self) -> tuple[int, int, int]:
+        """Segments of all user partitions by state: started, finished, being deleted."""
+        started, finished, being_deleted = 0, 0, 0
+        for state in self._states.values():
+            started += state.counts[0]
+            finished += state.counts[1]
+            being_deleted += state.counts[2]
+        return started, finished, being_deleted
+
+    def partition_delete(self, partition: TopicIdPartition) -> PartitionDelete | None:
+        """The last partition-delete event."""
+        return self._state(partition).delete
+
+    def epoch_view(self, partition: TopicIdPartition, epoch: int) -> EpochView | None:
+        """How look-ups in *epoch* are answered."""
+        entry = self._state(partition).epochs.get(epoch)
+        if entry is None:
+            return None
+        slots = {offset: Uuid(uuid) for offset, uuid in entry.slots}
+        return EpochView(slots, frozenset(map(Uuid, entry.unreferenced)), entry.highest)
+
+    def partition_image(self, partition: TopicIdPartition) -> bytes | None:
+        """The state image of one user partition."""
+        state = self._states.get(encode_partition(partition))
+        return None if state is None else partition_image(state)
+
+    def image(self) -> bytes:
+        """The state image of the shard."""
+        return shard_image(self.partition, self.position, self._states.values())
+
+    def validate(self) -> list[str]:
+        """Every broken internal rule, in words."""
+        return [
+            f"{decode_partition_key(key)}: {violation}"
+            for key, state in self._states.items()
+            for violation in violations(state)
+        ]
+
+
+def _found(
+    partition: TopicIdPartition, state: PartitionState, uuid: bytes | None
+) -> SegmentMetadata | None:
+    if uuid is None:
+        return None
+    return segment_of(trusted_segment_id(partition, uuid), state.rows[uuid])
+
+
+def _all(
+    partition: TopicIdPartition, state: PartitionState, ids: list[bytes]
+) -> list[SegmentMetadata]:
+    return [segment_of(trusted_segment_id(partition, uuid), state.rows[uuid]) for uuid in ids]

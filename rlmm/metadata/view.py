@@ -1,0 +1,126 @@
+"""
+User partitions as one reader sees them over a shard that holds them all: loaded or not, initialised
+or not.
+
+The pure part of readiness, in Kafka's two words. *Loaded*: somebody asked for the partition.
+*Initialised*: its history up to the target is applied; forgotten on every unloading, so that a
+partition loaded again starts unready. Every question passes here first: not loaded is
+`UnknownPartition`, not initialised is `NotReady`, and only then there is an answer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.errors import NotReady, UnknownPartition
+from rlmm.metadata.events import PartitionDelete
+from rlmm.metadata.segment import PartitionDeleteState
+
+if TYPE_CHECKING:
+    from rlmm.metadata.events import Event
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.report import Report
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.metadata.shard import Shard
+    from rlmm.metadata.verdicts import Verdict
+    from rlmm.records.record_set import RecordSet
+
+
+class PartitionViews:
+    """
+    Which user partitions of *shard* are loaded and initialised, and the shard's answers for those
+    that are.
+    """
+
+    def __init__(self, shard: Shard) -> None:
+        self._shard = shard
+        self._initialized: dict[TopicIdPartition, bool] = {}
+
+    def load(self, partition: TopicIdPartition) -> None:
+        """Ask for *partition*; what is loaded already stays as it is."""
+        self._initialized.setdefault(partition, False)
+
+    def clear(self, partition: TopicIdPartition) -> None:
+        """Ask for *partition* no longer. The shard keeps what it holds."""
+        self._initialized.pop(partition, None)
+
+    def mark_initialized(self, partition: TopicIdPartition) -> None:
+        """
+        The history of *partition* is applied. Raises `UnknownPartition` when it is not loaded.
+        """
+        self._require_loaded(partition)
+        self._initialized[partition] = True
+
+    def is_loaded(self, partition: TopicIdPartition) -> bool:
+        """Whether *partition* was asked for."""
+        return partition in self._initialized
+
+    def is_ready(self, partition: TopicIdPartition) -> bool:
+        """Whether questions about *partition* are answered."""
+        return self._initialized.get(partition, False)
+
+    def apply(self, record_set: RecordSet, max_events: int | None = None) -> Report:
+        """
+        Apply to the shard; a partition whose deletion was finished is no longer loaded, as in
+        Kafka.
+        """
+        report = self._shard.apply(record_set, max_events)
+        for partition in report.deleted:
+            self.clear(partition)
+        return report
+
+    def apply_event(self, event: Event | None, offset: int | None = None) -> Verdict:
+        """Apply one event to the shard, likewise."""
+        verdict = self._shard.apply_event(event, offset)
+        finished = PartitionDeleteState.DELETE_PARTITION_FINISHED
+        if isinstance(event, PartitionDelete) and event.state is finished:
+            self.clear(event.partition)
+        return verdict
+
+    def segment_for(
+        self, partition: TopicIdPartition, epoch: int, offset: int
+    ) -> SegmentMetadata | None:
+        """See `Shard.segment_for`."""
+        self._require_ready(partition)
+        return self._shard.segment_for(partition, epoch, offset)
+
+    def next_segment_with_txn_index(
+        self, partition: TopicIdPartition, epoch: int, offset: int
+    ) -> SegmentMetadata | None:
+        """See `Shard.next_segment_with_txn_index`."""
+        self._require_ready(partition)
+        return self._shard.next_segment_with_txn_index(partition, epoch, offset)
+
+    def highest_offset(self, partition: TopicIdPartition, epoch: int) -> int | None:
+        """See `Shard.highest_offset`."""
+        self._require_ready(partition)
+        return self._shard.highest_offset(partition, epoch)
+
+    def segments(self, partition: TopicIdPartition) -> list[SegmentMetadata]:
+        """See `Shard.segments`."""
+        self._require_ready(partition)
+        return self._shard.segments(partition)
+
+    def segments_of_epoch(self, partition: TopicIdPartition, epoch: int) -> list[SegmentMetadata]:
+        """See `Shard.segments_of_epoch`."""
+        self._require_ready(partition)
+        return self._shard.segments_of_epoch(partition, epoch)
+
+    def size_of_epoch(self, partition: TopicIdPartition, epoch: int) -> int:
+        """See `Shard.size_of_epoch`."""
+        self._require_ready(partition)
+        return self._shard.size_of_epoch(partition, epoch)
+
+    def _require_loaded(self, partition: TopicIdPartition) -> None:
+        if partition not in self._initialized:
+            msg = f"{partition} is not loaded here"
+            raise UnknownPartition(msg)
+
+    def _require_ready(self, partition: TopicIdPartition) -> None:
+        self._require_loaded(partition)
+        if not self._initialized[partition]:
+            msg = (
+                f"{partition} in metadata partition {self._shard.partition} is not ready: its "
+                f"history is applied up to offset {self._shard.position}, not yet to its target"
+            )
+            raise NotReady(msg)

@@ -1,0 +1,208 @@
+"""
+The four codecs of record batches, in both directions; no output of reading passes its limit.
+
+How each is held to it: gzip through zlib, told how much it may return; snappy by its length
+preamble, which is checked against the limit and against the most that the block's bytes can stand
+for, before anything is allocated; lz4 and zstd into a buffer of ours that begins at a multiple of
+the input and grows up to the limit, whatever content size their frames announce. A codec's own
+window comes on top, at most 128 MiB of address space (zstd), touched only as far as output is
+written.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import cramjam
+
+from rlmm.records.damage import DamageReason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+INFLATED_BYTES_MAX = 64 * 1024 * 1024
+"""
+Largest records part that a reader inflates by default; usual batches stay below a tenth of it.
+Values as objects can take seven times as much, when they are as small as they can be.
+"""
+
+_GZIP_WBITS = 31
+# Producers write one; the bound keeps a batch of tiny members from costing their square.
+_GZIP_MEMBERS_MAX = 64
+
+_XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
+_XERIAL_BLOCK_BYTES = 32 * 1024
+# A copy of 64 bytes takes 3: no block stands for more than 64/3 times its size.
+_SNAPPY_RATIO_MAX = 22
+
+_GROWTH_FIRST = 8
+_GROWTH = 4
+_BUFFER_BYTES_MIN = 4096
+
+
+class Compression(IntEnum):
+    """Codec of a batch's records part, by its number in the batch attributes."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Uninflatable:
+    """A records part that could not be decompressed, and why."""
+
+    reason: DamageReason
+    detail: str
+
+
+def inflate(
+    compression: Compression, section: memoryview, inflated_bytes_max: int = INFLATED_BYTES_MAX
+) -> bytes | bytearray | memoryview | Uninflatable:
+    """Decompress *section* into at most *inflated_bytes_max* bytes; what fails is a value."""
+    if compression is Compression.NONE:
+        return section
+    return _INFLATE[compression](section, inflated_bytes_max)
+
+
+def deflate(compression: Compression, section: bytes) -> bytes:
+    """Compress *section* as Kafka's producers do, equal input to equal bytes."""
+    if compression is Compression.NONE:
+        return section
+    return _DEFLATE[compression](section)
+
+
+def _too_large(inflated_bytes_max: int) -> Uninflatable:
+    return Uninflatable(
+        DamageReason.INFLATED_TOO_LARGE, f"inflates beyond the limit of {inflated_bytes_max} bytes"
+    )
+
+
+def _bad(detail: str) -> Uninflatable:
+    return Uninflatable(DamageReason.BAD_COMPRESSION, detail)
+
+
+def _inflate_gzip(section: memoryview, limit: int) -> bytearray | Uninflatable:
+    inflated = bytearray()
+    rest: bytes | memoryview = section
+    for _ in range(_GZIP_MEMBERS_MAX):
+        member = zlib.decompressobj(_GZIP_WBITS)
+        try:
+            inflated += member.decompress(rest, limit - len(inflated) + 1)
+        except zlib.error as error:
+            return _bad(f"gzip: {error}")
+        if len(inflated) > limit:
+            return _too_large(limit)
+        if not member.eof:
+            return _bad("gzip: cut off")
+        rest = member.unused_data
+        if not rest:
+            return inflated
+    return _bad(f"gzip: more than {_GZIP_MEMBERS_MAX} members")
+
+
+def _inflate_snappy(section: memoryview, limit: int) -> bytes | bytearray | Uninflatable:
+    """Read both forms: xerial's framing, which nearly every client writes, and one raw block."""
+    if section[: len(_XERIAL_MAGIC)] != _XERIAL_MAGIC:
+        return _inflate_snappy_block(section, limit)
+    inflated = bytearray()
+    position = len(_XERIAL_HEADER)
+    if position > len(section):
+        return _bad(f"snappy: cut off in the stream header, {len(section)} bytes")
+    while position < len(section):
+        if position + 4 > len(section):
+            return _bad("snappy: cut off in a block length")
+        size = int.from_bytes(section[position : position + 4], "big", signed=True)
+        start, position = position + 4, position + 4 + size
+        if size < 0 or position > len(section):
+            return _bad(f"snappy: block of {size} bytes at {start} of {len(section)}")
+        block = _inflate_snappy_block(section[start:position], limit - len(inflated))
+        if isinstance(block, Uninflatable):
+            return block
+        inflated += block
+    return inflated
+
+
+def _inflate_snappy_block(block: memoryview, limit: int) -> bytes | Uninflatable:
+    try:
+        claimed = cramjam.snappy.decompress_raw_len(block)
+        if claimed > len(block) * _SNAPPY_RATIO_MAX:
+            return _bad(f"snappy: block of {len(block)} bytes claims to hold {claimed}")
+        if claimed > limit:
+            return _too_large(limit)
+        return bytes(cramjam.snappy.decompress_raw(block))
+    except cramjam.DecompressionError as error:
+        return _bad(str(error))
+
+
+def _inflate_lz4(section: memoryview, limit: int) -> memoryview | Uninflatable:
+    return _inflate_growing(cramjam.lz4.decompress_into, section, limit)
+
+
+def _inflate_zstd(section: memoryview, limit: int) -> memoryview | Uninflatable:
+    return _inflate_growing(cramjam.zstd.decompress_into, section, limit)
+
+
+def _inflate_growing(
+    decompress_into: Callable[[memoryview, bytearray], int], section: memoryview, limit: int
+) -> memoryview | Uninflatable:
+    size = min(max(_BUFFER_BYTES_MIN, _GROWTH_FIRST * len(section)), limit)
+    while True:
+        buffer = bytearray(size)
+        try:
+            return memoryview(buffer)[: decompress_into(section, buffer)]
+        except cramjam.DecompressionError as error:
+            # The one message that means "the buffer is full"; the library has no type for it.
+            if "write whole buffer" not in str(error):
+                return _bad(str(error))
+        if size >= limit:
+            return _too_large(limit)
+        size = min(size * _GROWTH, limit)
+
+
+def _deflate_gzip(section: bytes) -> bytes:
+    member = zlib.compressobj(wbits=_GZIP_WBITS)
+    return member.compress(section) + member.flush()
+
+
+def _deflate_snappy(section: bytes) -> bytes:
+    parts = [_XERIAL_HEADER]
+    for start in range(0, len(section), _XERIAL_BLOCK_BYTES):
+        block = bytes(cramjam.snappy.compress_raw(section[start : start + _XERIAL_BLOCK_BYTES]))
+        parts += (struct.pack(">i", len(block)), block)
+    return b"".join(parts)
+
+
+def _deflate_lz4(section: bytes) -> bytes:
+    """Independent blocks: Kafka's reader refuses linked ones."""
+    frame = cramjam.lz4.Compressor(level=9, content_checksum=False, block_linked=False)
+    frame.compress(section)
+    return bytes(frame.finish())
+
+
+def _deflate_zstd(section: bytes) -> bytes:
+    return bytes(cramjam.zstd.compress(section, level=3))
+
+
+_INFLATE: dict[
+    Compression, Callable[[memoryview, int], bytes | bytearray | memoryview | Uninflatable]
+] = {
+    Compression.GZIP: _inflate_gzip,
+    Compression.SNAPPY: _inflate_snappy,
+    Compression.LZ4: _inflate_lz4,
+    Compression.ZSTD: _inflate_zstd,
+}
+
+_DEFLATE: dict[Compression, Callable[[bytes], bytes]] = {
+    Compression.GZIP: _deflate_gzip,
+    Compression.SNAPPY: _deflate_snappy,
+    Compression.LZ4: _deflate_lz4,
+    Compression.ZSTD: _deflate_zstd,
+}

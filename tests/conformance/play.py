@@ -1,0 +1,77 @@
+"""Scenarios written by hand, and engines that answer wrongly on purpose."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.conformance.corpus import Scenario, parse_corpus
+from rlmm.conformance.model_engine import ModelEngine
+from rlmm.conformance.runner import run_scenario
+
+if TYPE_CHECKING:
+    from rlmm.conformance.engine import Engine
+    from rlmm.conformance.fields import Json
+    from rlmm.conformance.report import Difference
+    from rlmm.conformance.rules import Rules
+    from rlmm.conformance.steps import Operation
+
+Step = dict[str, "Json"]
+
+FINISHED = "COPY_SEGMENT_FINISHED"
+DELETE_STARTED = "DELETE_SEGMENT_STARTED"
+DELETE_FINISHED = "DELETE_SEGMENT_FINISHED"
+
+
+def add(label: str, start: int, end: int, epochs: dict[str, Json] | None = None) -> Step:
+    """A copy starts, and is applied; by default with one epoch 0."""
+    listed: dict[str, Json] = {"0": start} if epochs is None else epochs
+    return {
+        "op": "add", "id": label, "start": start, "end": end, "epochs": listed, "expect": "applied",
+    }  # fmt: skip
+
+
+def update(label: str, state: str, expect: Json = "applied") -> Step:
+    """A segment moves on to *state*."""
+    return {"op": "update", "id": label, "state": state, "expect": expect}
+
+
+def copied(label: str, start: int, end: int, epochs: dict[str, Json] | None = None) -> list[Step]:
+    """A whole copy."""
+    return [add(label, start, end, epochs), update(label, FINISHED)]
+
+
+def deleted(label: str) -> list[Step]:
+    """A whole deletion."""
+    return [update(label, DELETE_STARTED), update(label, DELETE_FINISHED)]
+
+
+def ask(op: str, expect: Json, **arguments: Json) -> Step:
+    """Any other step."""
+    return {"op": op, **arguments, "expect": expect}
+
+
+def scenario(*steps: Step, level: str = "cache") -> Scenario:
+    """A scenario of *steps*; a cache is initialised."""
+    entry: Step = {"name": "by_hand", "level": level, "steps": list(steps)}
+    if level == "cache":
+        entry["initialized"] = True
+    return parse_corpus("by_hand.json", [entry]).scenarios[0]
+
+
+def differences(engine: Engine, *steps: Step, level: str = "cache") -> list[Difference]:
+    """What *engine* answers differently from the expectations of *steps*."""
+    return list(run_scenario(engine, scenario(*steps, level=level)))
+
+
+class Liar(ModelEngine):
+    """The model, but for one operation, which it always answers with the same."""
+
+    def __init__(self, rules: Rules, op: str, lie: Json) -> None:
+        super().__init__(rules)
+        self._op = op
+        self._lie = lie
+
+    def step(self, operation: Operation) -> Json:
+        """The model's answer, or the lie."""
+        answer = super().step(operation)
+        return self._lie if operation.op == self._op else answer

@@ -1,0 +1,118 @@
+"""The command `rlmm conformance run`: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from rlmm.cli.main import cli
+from rlmm.conformance.corpus import PACKAGED
+from tests.conformance.play import add, ask, copied
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "conformance.md"
+
+
+@pytest.fixture
+def vectors(tmp_path: Path) -> Path:
+    """One scenario of which one step passes, one is a documented difference, and one fails."""
+    steps = [
+        *copied("a", 0, 200),
+        *copied("b", 0, 100),
+        ask("get", None, epoch=0, offset=150),
+        ask("get", "a", epoch=0, offset=50),
+    ]
+    path = tmp_path / "v.json"
+    path.write_text(json.dumps([{"name": "one", "level": "cache", "steps": steps}]))
+    return path
+
+
+def test_run_when_nothing_fails_prints_what_the_document_shows() -> None:
+    """The output in the document is the output of the command, and the exit code is 0."""
+    result = CliRunner().invoke(cli, ["conformance", "run"])
+    assert result.exit_code == 0
+    assert f"$ rlmm conformance run\n{result.stdout}```" in DOCUMENT.read_text("utf-8")
+
+
+def test_run_when_a_step_fails_names_it_and_exits_with_one(vectors: Path) -> None:
+    """A failure is one line: file, scenario, step, operation, expected, actual."""
+    result = CliRunner().invoke(cli, ["conformance", "run", "--vectors", str(vectors)])
+    assert result.exit_code == 1
+    assert (
+        f'FAILED {vectors}: scenario \'one\': step 6 (get): expected "a", actual "b"\n'
+        "4 passed, 1 documented differences, 1 failed\n"
+    ) in result.stdout
+    assert "records" not in result.stdout
+
+
+def test_run_when_asked_for_json_prints_every_difference(vectors: Path) -> None:
+    """The JSON form holds counts by rule and each difference with its place, in one document."""
+    options = ["--vectors", str(vectors), "--output", "json"]
+    result = CliRunner().invoke(cli, ["conformance", "run", *options])
+    assert result.exit_code == 1
+    report = json.loads(result.stdout)
+    place = {"file": str(vectors), "case": "one", "op": "get"}
+    assert report == {
+        "engine": "python",
+        "passed": 4,
+        "documented": 1,
+        "failed": 1,
+        "documented_by_rule": {"cover-lookup": 1},
+        "suites": [
+            {
+                "suite": "scenarios",
+                "cases": 1,
+                "answers": 6,
+                "passed": 4,
+                "documented": 1,
+                "failed": 1,
+                "not_asked": 0,
+            }
+        ],
+        "not_offered": [],
+        "differences": [
+            place | {"step": 5, "rules": ["cover-lookup"], "expected": None, "actual": "a"}
+        ],
+        "failures": [place | {"step": 6, "rules": [], "expected": "a", "actual": "b"}],
+    }
+
+
+def test_run_when_given_several_files_runs_them_all(vectors: Path, tmp_path: Path) -> None:
+    """Each file is a corpus of its own: names may repeat between files."""
+    other = tmp_path / "w.json"
+    other.write_text(
+        json.dumps([{"name": "one", "level": "cache", "steps": [add("a", 0, 9), ask("list", [])]}])
+    )
+    files = ["--vectors", str(vectors), "--vectors", str(other)]
+    result = CliRunner().invoke(cli, ["conformance", "run", *files])
+    assert result.exit_code == 1
+    assert f"FAILED {other}: scenario 'one': step 2 (list)" in result.stdout
+    assert "5 passed, 1 documented differences, 2 failed" in result.stdout
+
+
+def test_run_when_given_a_suite_runs_that_alone() -> None:
+    """Records and partitioner can be asked for by themselves."""
+    options = ["--suite", "partitioner", "--suite", "records", "--output", "json"]
+    result = CliRunner().invoke(cli, ["conformance", "run", *options])
+    report = json.loads(result.stdout)
+    assert [(one["suite"], one["passed"]) for one in report["suites"]] == [
+        ("records", 154),
+        ("partitioner", 65),
+    ]
+
+
+def test_run_when_files_are_given_for_another_suite_is_a_usage_error(vectors: Path) -> None:
+    """Scenario files that nobody would read are not passed over."""
+    options = ["--vectors", str(vectors), "--suite", "records"]
+    result = CliRunner().invoke(cli, ["conformance", "run", *options])
+    assert result.exit_code == 2
+
+
+def test_run_when_given_the_packaged_file_by_path_finds_the_same() -> None:
+    """The packaged corpus is an ordinary file of the format."""
+    path = Path(__file__).parents[2] / "rlmm" / "conformance" / "data" / PACKAGED
+    options = ["--vectors", str(path), "--output", "json"]
+    report = json.loads(CliRunner().invoke(cli, ["conformance", "run", *options]).stdout)
+    assert (report["passed"], report["documented"], report["failed"]) == (964, 5, 0)

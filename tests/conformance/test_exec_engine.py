@@ -1,0 +1,292 @@
+"""The exec protocol against its own serving side, and against children that misbehave."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from rlmm.cli.main import cli
+from rlmm.conformance.corpus import load_packaged
+from rlmm.conformance.engine import Suite
+from rlmm.conformance.exec_engine import ExecEngine
+from rlmm.conformance.python_engine import PythonEngine
+from rlmm.conformance.record_vectors import load_record_vectors
+from rlmm.conformance.runner import run
+from rlmm.conformance.serve import Session
+from rlmm.errors import ConfigError, EngineFailed
+from rlmm.metadata.outcomes import Level
+
+if TYPE_CHECKING:
+    from rlmm.conformance.engine import Engine
+    from rlmm.conformance.report import Report
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "conformance.md"
+SERVE = shlex.join([sys.executable, "-m", "rlmm", "conformance", "serve"])
+
+HELLO = '{"answer": {"protocol": 1, "suites": ["scenarios"]}}'
+OK = '{"answer": "ok"}'
+NEVER_MS = 60_000
+SOON_MS = 200
+
+
+def child(*replies: str, then: str = "") -> str:
+    """The command of a child that gives *replies* one by one, and then does something else."""
+    program = (
+        "import os, sys\n"
+        f"for reply in {list(replies)!r}:\n"
+        "    if not sys.stdin.readline():\n"
+        "        break\n"
+        "    sys.stdout.write(reply + '\\n')\n"
+        "    sys.stdout.flush()\n"
+        f"{then}\n"
+    )
+    return shlex.join([sys.executable, "-c", program])
+
+
+def run_all(engine: Engine) -> Report:
+    """The whole packaged corpus, all that *engine* offers; *engine* is closed."""
+    try:
+        corpora = [load_packaged()]
+        return run(engine, corpora, load_record_vectors(), list(Suite), skip_missing=True)
+    finally:
+        engine.close()
+
+
+def test_engine_when_behind_a_pipe_gives_the_same_report() -> None:
+    """The protocol loses nothing: every suite, every answer and every proof are the same."""
+    direct, piped = run_all(PythonEngine()), run_all(ExecEngine(SERVE))
+    assert piped.suites == direct.suites
+    assert not piped.not_offered
+
+
+def test_served_model_when_run_offers_scenarios_only() -> None:
+    """What an engine does not offer is left out and said."""
+    report = run_all(ExecEngine(f"{SERVE} --engine model"))
+    assert not report.failed
+    assert not report.documented
+    assert report.passed == 969
+    assert report.not_offered == (Suite.RECORDS, Suite.PARTITIONER)
+
+
+def test_engine_when_without_white_box_operations_is_not_asked_for_them() -> None:
+    """White-box steps that an engine cannot answer are counted as not asked, not as passed."""
+    serving = (
+        "import json, sys\n"
+        "from rlmm.conformance.python_engine import PythonEngine\n"
+        "from rlmm.conformance.serve import Session\n"
+        "session = Session(PythonEngine())\n"
+        "for line in sys.stdin.buffer:\n"
+        "    reply = session.reply_to(line)\n"
+        "    if b'hello' in line:\n"
+        "        reply['answer']['without'] = ['epoch_state', 'partition_state']\n"
+        "    assert b'epoch_state' not in line and b'partition_state' not in line\n"
+        "    print(json.dumps(reply), flush=True)\n"
+    )
+    report = run_all(ExecEngine(shlex.join([sys.executable, "-c", serving])))
+    assert (report.suites[0].checks, report.suites[0].not_asked) == (969 - 45, 45)
+    assert not report.failed
+
+
+DEATHS = {
+    "at once": (child(then="sys.exit(7)"), "ended with status 7 without an answer"),
+    "with last words": (
+        child(then="sys.exit('out of\\nluck')"),
+        "ended with status 1 without an answer; its last words: out of luck",
+    ),
+    "by a signal": (child(then="os.kill(os.getpid(), 9)"), "was ended by signal 9"),
+    "garbage": (child("hello yourself"), 'something that is not JSON: "hello yourself"'),
+    "bytes that are no text": (child(then="os.write(1, b'\\xff\\n')"), "not JSON"),
+    "no reply": (child('{"protocol": 1}'), "neither 'answer' nor 'failed'"),
+    "answer and more": (child('{"answer": 1, "id": 2}'), "neither 'answer' nor 'failed'"),
+    "other protocol": (child('{"answer": {"protocol": 2}}'), "speaks another protocol"),
+    "unknown suite": (
+        child('{"answer": {"protocol": 1, "suites": ["songs"]}}'),
+        "offers suites among scenarios, records, partitioner",
+    ),
+    "without what must be": (
+        child('{"answer": {"protocol": 1, "suites": [], "without": ["get"]}}'),
+        "may be without some of epoch_state, partition_state",
+    ),
+    "gives up": (child('{"failed": "no licence"}'), 'gave up: "no licence"'),
+    "output closed": (
+        child(then="os.close(1)\nsys.stdin.read()"),
+        "closed its output without an answer",
+    ),
+}
+
+
+@pytest.mark.parametrize(("command", "says"), DEATHS.values(), ids=DEATHS)
+def test_child_when_it_cannot_be_greeted_ends_the_run_with_three(command: str, says: str) -> None:
+    """One line says what the child did; nothing hangs and nothing is printed as a result."""
+    result = CliRunner().invoke(cli, ["conformance", "run", "--engine", f"exec:{command}"])
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr.startswith("rlmm: engine-failed: engine exec:")
+    assert says in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (child(HELLO, OK, OK, then="sys.exit(5)"), "ended with status 5"),
+        (child(HELLO, OK, OK, "oops"), "not JSON"),
+        (child(HELLO, OK, OK, '{"failed": "bug"}'), 'gave up: "bug"'),
+        (child(HELLO, OK, f"{OK}\n{OK}"), "answered without being asked"),
+    ],
+    ids=["dies", "garbage", "gives up", "speaks unasked"],
+)
+def test_child_when_it_fails_on_the_way_names_scenario_and_step(
+    tmp_path: Path, command: str, says: str
+) -> None:
+    """The line names file, scenario, step and operation, and the exit code is 3."""
+    vectors = tmp_path / "v.json"
+    steps = [{"op": "load", "expect": "ok"}, {"op": "list", "expect": []}]
+    vectors.write_text(json.dumps([{"name": "one", "level": "store", "steps": steps}]))
+    options = ["--vectors", str(vectors), "--engine", f"exec:{command}"]
+    result = CliRunner().invoke(cli, ["conformance", "run", *options])
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert f"{vectors}: scenario 'one': step 2 (list): engine exec:" in result.stderr
+    assert says in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("lie", ["5", "true", '"zz"', "[1]", '{"error": "bang"}', "1e999"])
+def test_child_when_it_answers_wrongly_fails_the_step(tmp_path: Path, lie: str) -> None:
+    """A wrong answer, of whatever type, is a failed step: exit code 1 and one line of it."""
+    vectors = tmp_path / "v.json"
+    steps = [{"op": "load", "expect": "ok"}, {"op": "list", "expect": []}]
+    vectors.write_text(json.dumps([{"name": "one", "level": "store", "steps": steps}]))
+    command = child(HELLO, OK, OK, f'{{"answer": {lie}}}')
+    options = ["--vectors", str(vectors), "--engine", f"exec:{command}"]
+    result = CliRunner().invoke(cli, ["conformance", "run", *options])
+    assert result.exit_code == 1
+    assert "step 2 (list): expected [], actual " in result.stdout.replace("not_ready", "")
+
+
+def test_child_when_it_cannot_be_started_ends_the_run_with_three() -> None:
+    """A command that does not exist is named."""
+    result = CliRunner().invoke(cli, ["conformance", "run", "--engine", "exec:no-such-program x"])
+    assert result.exit_code == 3
+    assert "cannot be started" in result.stderr
+    assert "no-such-program" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["exec:", "exec:'", "ruby", "exec"])
+def test_engine_when_its_name_means_nothing_is_a_usage_error(name: str) -> None:
+    """A name that is no engine, or a command line that is none, ends with 2."""
+    result = CliRunner().invoke(cli, ["conformance", "run", "--engine", name])
+    assert result.exit_code == 2
+    assert result.stderr.startswith("rlmm: config: ")
+
+
+def test_child_when_it_never_answers_is_given_up_and_killed() -> None:
+    """Every wait has its deadline, and a child that stays is gone afterwards."""
+    engine = ExecEngine(child(HELLO, then="sys.stdin.read()"), answer_timeout_ms=SOON_MS)
+    with pytest.raises(EngineFailed, match=r"no answer within 0\.2 s"):
+        engine.begin("one", Level.STORE, initialized=False)
+    engine.close()
+    assert engine._child._process.returncode is not None
+
+
+def test_child_when_it_never_greets_is_given_up() -> None:
+    """The first answer has a deadline of its own."""
+    command = child(then="sys.stdin.read()")
+    with pytest.raises(EngineFailed, match="no answer within"):
+        ExecEngine(command, answer_timeout_ms=SOON_MS, start_timeout_ms=SOON_MS)
+
+
+def test_child_when_it_does_not_read_is_given_up() -> None:
+    """A request that nobody takes does not block the run."""
+    command = child(HELLO, then="os.close(0)\nimport signal\nsignal.pause()")
+    waiting = child(HELLO, then="import signal\nsignal.pause()")
+    long_name = "n" * 1_000_000
+    for one in (command, waiting):
+        engine = ExecEngine(one, answer_timeout_ms=SOON_MS)
+        with pytest.raises(EngineFailed, match="no answer within"):
+            engine.begin(long_name, Level.STORE, initialized=False)
+        engine.close()
+
+
+def test_child_when_it_ignores_the_end_of_input_is_killed() -> None:
+    """Closing waits a moment for a child to leave, and leaves no process behind."""
+    engine = ExecEngine(child(HELLO, then="import signal\nsignal.pause()"), NEVER_MS)
+    engine.close()
+    assert engine._child._process.returncode == -9
+
+
+def test_child_when_it_floods_its_error_stream_still_answers() -> None:
+    """Whatever is written to the error stream is taken off, and only its end is kept."""
+    flood = "sys.stderr.write('x' * 1_000_000)\nsys.stderr.flush()\n"
+    engine = ExecEngine(
+        child(HELLO, then=f"{flood}sys.stdin.readline()\nprint({OK!r}, flush=True)")
+    )
+    engine.begin("one", Level.STORE, initialized=False)
+    engine.close()
+    assert engine._child._process.returncode == 0
+
+
+def test_child_when_its_answer_has_no_end_is_given_up() -> None:
+    """An answer is limited, not collected until memory ends."""
+    endless = "sys.stdin.readline()\nwhile True:\n    sys.stdout.write('x' * 65536)"
+    engine = ExecEngine(child(HELLO, then=endless))
+    with pytest.raises(EngineFailed, match="an answer of more than 16777216 bytes"):
+        engine.begin("one", Level.STORE, initialized=False)
+    engine.close()
+
+
+def test_suite_when_asked_for_by_name_and_not_offered_is_a_usage_error() -> None:
+    """Nothing is silently left out that was asked for."""
+    engine = ExecEngine(child(HELLO))
+    with pytest.raises(ConfigError, match="does not offer records"):
+        run(engine, [], load_record_vectors(), [Suite.RECORDS], skip_missing=False)
+    engine.close()
+
+
+@pytest.mark.parametrize(
+    "request_line",
+    [
+        b"",
+        b"[]",
+        b"\xff",
+        b'{"call": "sing"}',
+        b'{"call": "hello", "protocol": 2}',
+        b'{"call": "begin", "scenario": "one", "level": "shelf"}',
+        b'{"call": "begin", "scenario": "one", "level": "cache"}',
+        b'{"call": "step", "step": {"op": "fetch"}}',
+        b'{"call": "step", "step": []}',
+        b'{"call": "decode", "value": "0"}',
+        b'{"call": "encode", "event": [], "publish": true}',
+        b'{"call": "partition", "topic_id": "00", "partition": 0}',
+    ],
+)
+def test_served_engine_when_asked_nonsense_says_so_and_goes_on(request_line: bytes) -> None:
+    """A request that cannot be meant is answered with `failed`; the next one is served."""
+    session = Session(PythonEngine())
+    assert set(session.reply_to(request_line)) == {"failed"}
+    assert set(session.reply_to(b'{"call": "hello", "protocol": 1}')) == {"answer"}
+
+
+def test_documented_session_when_repeated_gives_the_documented_replies() -> None:
+    """The example session of the document is what the serving side says, line by line."""
+    lines = re.findall(r"^([<>]) (.*)$", DOCUMENT.read_text("utf-8"), re.MULTILINE)
+    assert len(lines) >= 20
+    session = Session(PythonEngine())
+    for (asks, request), (says, reply) in zip(lines[::2], lines[1::2], strict=True):
+        assert (asks, says) == (">", "<")
+        assert session.reply_to(request.encode()) == json.loads(reply)
+
+
+def test_documented_engine_when_run_passes(tmp_path: Path) -> None:
+    """The example engine of the document needs nothing of this package and passes its suite."""
+    (source,) = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text("utf-8"), re.DOTALL)
+    (tmp_path / "example.py").write_text(source)
+    report = run_all(ExecEngine(shlex.join([sys.executable, "-I", str(tmp_path / "example.py")])))
+    assert [(suite.suite, suite.passed) for suite in report.suites] == [(Suite.PARTITIONER, 65)]
+    assert not report.failed

@@ -1,0 +1,204 @@
+"""
+What the numbered failure scenarios of events and queries come to, as histories that any
+implementation can be held against; here the real engine is.
+"""
+
+from __future__ import annotations
+
+from rlmm.conformance.python_engine import PythonEngine
+from tests.conformance.play import (
+    FINISHED,
+    Step,
+    add,
+    ask,
+    copied,
+    deleted,
+    differences,
+    update,
+)
+
+MARKED = "DELETE_PARTITION_MARKED"
+STARTED = "DELETE_PARTITION_STARTED"
+DELETED = "DELETE_PARTITION_FINISHED"
+READY = [ask("load", "ok"), ask("mark_initialized", "ok")]
+
+
+def rules_of(*steps: Step, level: str = "cache") -> list[str]:
+    """The named rules of every difference; FAILED where there is none."""
+    engine = PythonEngine()
+    found = [one.rule_names or "FAILED" for one in differences(engine, *steps, level=level)]
+    assert not engine.violations()
+    return found
+
+
+def test_f71_offset_when_it_lies_behind_the_epochs_end_is_not_found() -> None:
+    """Within a segment an epoch reaches from its listed offset to the next epoch's."""
+    steps = [
+        *copied("a", 0, 100, {"0": 0, "1": 50}),
+        ask("get", None, epoch=0, offset=60),
+        ask("get", "a", epoch=0, offset=49),
+        ask("get", "a", epoch=1, offset=50),
+        ask("get", None, epoch=1, offset=49),
+    ]
+    assert not rules_of(*steps)
+
+
+def test_f72_offset_when_a_larger_segment_finishes_later_is_found_there() -> None:
+    """A finished segment displaces the smaller one that it holds."""
+    steps = [*copied("a", 10, 90), *copied("b", 5, 100), ask("get", "b", epoch=0, offset=95)]
+    assert not rules_of(*steps)
+
+
+def test_f73_slot_when_its_segment_is_deleted_falls_to_the_other_that_covers() -> None:
+    """Kafka restores nothing; a finished segment that covers the offset is answered."""
+    steps = [
+        *copied("a", 0, 100),
+        *copied("b", 0, 200),
+        *deleted("b"),
+        ask("get", None, epoch=0, offset=50),
+    ]
+    assert rules_of(*steps) == ["cover-lookup"]
+
+
+def test_f74_segment_when_overwritten_stays_in_listing_and_size() -> None:
+    """A displaced segment can still be found by retention."""
+    steps = [
+        *copied("a", 0, 100),
+        *copied("b", 101, 200),
+        *copied("c", 0, 150),
+        ask("list_epoch", ["c", "b"], epoch=0) | {"expect_fixed": ["c", "a", "b"]},
+        ask("size", 2 * 1_048_576, epoch=0) | {"expect_fixed": 3 * 1_048_576},
+    ]
+    assert not rules_of(*steps)
+
+
+def test_f75_offset_when_only_an_older_segment_covers_it_is_found() -> None:
+    """No hole of the slots hides data that a finished segment holds."""
+    late = [*copied("a", 0, 200), *copied("b", 0, 100), ask("get", None, epoch=0, offset=150)]
+    inner = [*copied("a", 0, 200), *copied("b", 50, 100), ask("get", None, epoch=0, offset=150)]
+    assert rules_of(*late) == ["cover-lookup"]
+    assert rules_of(*inner) == ["cover-lookup"]
+
+
+def test_f76_highest_offset_when_segments_are_deleted_does_not_fall() -> None:
+    """The watermark is the epoch's own end in the segment, and only ever rises."""
+    steps = [
+        *copied("a", 0, 100, {"0": 0, "1": 60}),
+        ask("highest", 59, epoch=0),
+        ask("highest", 100, epoch=1),
+        *deleted("a"),
+        ask("highest", 59, epoch=0),
+        *copied("b", 0, 20),
+        ask("highest", 59, epoch=0),
+    ]
+    assert not rules_of(*steps)
+
+
+def test_f77_listing_when_states_differ_holds_all_but_the_deleted() -> None:
+    """Started, finished, displaced and being deleted are listed, by rising start offset."""
+    steps = [
+        add("started", 300, 399),
+        *copied("displaced", 0, 50),
+        *copied("finished", 0, 100),
+        *copied("leaving", 101, 200),
+        update("leaving", "DELETE_SEGMENT_STARTED"),
+        *copied("gone", 201, 250),
+        *deleted("gone"),
+        ask("list", ["started", "displaced", "finished", "leaving"]),
+        ask("list_epoch", ["finished", "displaced", "leaving", "started"], epoch=0),
+    ]
+    assert not rules_of(*steps)
+
+
+def test_f79_history_when_replayed_a_second_time_ends_in_the_same_state() -> None:
+    """Repeated adds are dropped or replaced, repeated finishes and deletions change nothing."""
+    history = [*copied("a", 0, 9), *copied("b", 10, 19), *copied("c", 20, 29), *deleted("c")]
+    questions = [
+        ask("list_epoch", ["a", "b"], epoch=0),
+        ask("get", "b", epoch=0, offset=12),
+        ask("highest", 29, epoch=0),
+    ]
+    again = [
+        add("a", 0, 9) | {"expect": "dropped"},
+        update("a", FINISHED),
+        add("b", 10, 19) | {"expect": "dropped"},
+        update("b", FINISHED),
+        *copied("c", 20, 29),
+        *deleted("c"),
+        update("c", "DELETE_SEGMENT_FINISHED", {"error": "not_found"}),
+    ]
+    assert not rules_of(*history, *questions, *again, *questions)
+
+
+def test_f80_finish_when_it_comes_before_its_start_is_lost() -> None:
+    """A finish without its start is not found, and the later start stays unfinished."""
+    steps = [
+        update("a", FINISHED, {"error": "not_found"}),
+        add("a", 0, 9),
+        ask("get", None, epoch=0, offset=5),
+        ask("list", ["a"]),
+    ]
+    assert not rules_of(*steps)
+
+
+def test_f81_event_when_it_follows_a_finished_partition_deletion_is_kept() -> None:
+    """Nothing stops: the event is stored, and readiness starts anew."""
+    steps = [
+        *READY,
+        *copied("a", 0, 9),
+        ask("partition_delete", "applied", state=DELETED),
+        ask("list", {"error": "not_found"}),
+        add("b", 10, 19) | {"expect": {"error": "illegal_state"}},
+        ask("mark_initialized", {"error": "null_pointer"}),
+        *READY,
+        ask("list", []),
+    ]
+    assert rules_of(*steps, level="store") == ["shard-holds-all"] * 2
+
+
+def test_f82_partition_delete_when_out_of_order_is_stored_as_kafka_stores_it() -> None:
+    """In any order every record is applied, and a finished deletion removes the state."""
+    steps = [
+        ask("partition_delete", "applied", state=MARKED),
+        ask("partition_delete", "applied", state=STARTED),
+        ask("partition_delete", "applied", state=MARKED),
+        ask("partition_state", MARKED),
+        ask("partition_delete", "applied", state=DELETED),
+        ask("partition_state", None),
+        ask("partition_delete", "applied", state=DELETED),
+        ask("partition_delete", "applied", state=STARTED),
+        ask("partition_state", STARTED),
+    ]
+    assert not rules_of(*steps, level="store")
+
+
+def test_f82_partition_deletion_when_finished_again_removes_what_came_since() -> None:
+    """The same record a second time is no mere repeat: it empties the partition again."""
+    finished = ask("partition_delete", "applied", state=DELETED)
+    emptied = [ask("list", []), update("a", FINISHED, "dropped")]
+    steps = [finished, *READY, add("a", 0, 9), finished, *READY, *emptied]
+    assert not rules_of(*steps, level="store")
+
+
+def test_f83_partition_when_unknown_unready_or_empty_gives_three_answers() -> None:
+    """Not loaded, not ready and without segments are told apart."""
+    steps = [
+        ask("list", {"error": "not_found"}),
+        ask("load", "ok"),
+        ask("list", {"error": "not_ready"}),
+        ask("mark_initialized", "ok"),
+        ask("list", []),
+    ]
+    assert not rules_of(*steps, level="store")
+
+
+def test_f84_segment_when_its_fields_cannot_be_meant_is_refused() -> None:
+    """No epochs, an end before the start and a negative start are illegal arguments."""
+    refused: Step = {"expect": {"error": "illegal_argument"}}
+    steps = [
+        add("a", 0, 9, {}) | refused,
+        add("a", 10, 9) | refused,
+        add("a", -1, 9) | refused,
+        ask("list", []),
+    ]
+    assert not rules_of(*steps)

@@ -1,0 +1,112 @@
+"""The packaged corpus over the engines of this package."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlmm.conformance.answers import agrees, same_answer
+from rlmm.conformance.corpus import Scenario, load_packaged
+from rlmm.conformance.engine import Suite
+from rlmm.conformance.proof import model_answers
+from rlmm.conformance.python_engine import PythonEngine
+from rlmm.conformance.record_vectors import load_record_vectors
+from rlmm.conformance.rules import Rule
+from rlmm.conformance.runner import run, run_scenario
+
+CORPUS = load_packaged()
+BY_NAME = pytest.mark.parametrize("scenario", CORPUS.scenarios, ids=lambda one: str(one.name))
+
+
+def test_packaged_corpus_when_counted_is_whole() -> None:
+    """The package carries 115 scenarios with 969 steps, 13 of them with a fixed expectation."""
+    steps = [step for scenario in CORPUS.scenarios for step in scenario.steps]
+    assert len(CORPUS.scenarios) == 115
+    assert len(steps) == 969
+    assert sum(bool(step.base) for step in steps) == 13
+
+
+@BY_NAME
+def test_model_when_no_rule_is_on_answers_as_kafka(scenario: Scenario) -> None:
+    """The literal model gives Kafka's own answer to every step."""
+    answers = model_answers(scenario, frozenset())
+    wrong = [
+        (step.number, step.op, step.unfixed, answer)
+        for step, answer in zip(scenario.steps, answers, strict=True)
+        if not same_answer(step.op, step.unfixed, answer)
+    ]
+    assert not wrong
+
+
+@BY_NAME
+def test_model_when_fix_is_on_answers_as_fixed_kafka(scenario: Scenario) -> None:
+    """With KAFKA-20932 fixed the model gives the fixed answer, Kafka's where none is given."""
+    answers = model_answers(scenario, frozenset({Rule.KAFKA_20932}))
+    wrong = [
+        (step.number, step.op, step.expected, answer)
+        for step, answer in zip(scenario.steps, answers, strict=True)
+        if not same_answer(step.op, step.expected, answer)
+    ]
+    assert not wrong
+
+
+@BY_NAME
+def test_python_engine_when_scenario_is_played_never_fails(scenario: Scenario) -> None:
+    """Every step passes or is a proved difference, and the shard's own rules hold afterwards."""
+    engine = PythonEngine()
+    assert not [found for found in run_scenario(engine, scenario) if found.rules is None]
+    assert not engine.violations()
+
+
+@BY_NAME
+def test_python_engine_when_scenario_is_played_answers_as_model_with_all_rules(
+    scenario: Scenario,
+) -> None:
+    """The named rules are all there is: with every one of them on, model and engine agree."""
+    engine = PythonEngine()
+    engine.begin(scenario.name, scenario.level, initialized=scenario.initialized)
+    for step, answer in zip(scenario.steps, model_answers(scenario, frozenset(Rule)), strict=True):
+        assert agrees(step.op, answer, engine.step(step.operation)), step.number
+
+
+def test_python_engine_when_whole_corpus_runs_differs_only_by_cover_and_shard() -> None:
+    """Nothing fails and nothing is left out, in any suite; the differences are the known ones."""
+    engine = PythonEngine()
+    report = run(engine, [CORPUS], load_record_vectors(), list(Suite), skip_missing=False)
+    assert [(suite.suite, suite.checks, suite.not_asked) for suite in report.suites] == [
+        (Suite.SCENARIOS, 969, 0),
+        (Suite.RECORDS, 154, 0),
+        (Suite.PARTITIONER, 65, 0),
+    ]
+    assert not report.failed
+    assert report.documented_by_rule == {"cover-lookup": 3, "shard-holds-all": 2}
+
+
+def test_record_vectors_when_counted_are_whole() -> None:
+    """The package carries golden records, decoder values, forbidden events, partitioner rows."""
+    vectors = load_record_vectors()
+    assert len(vectors.golden) == 21
+    assert len(vectors.tolerance) == 76
+    assert len(vectors.unpublishable) == 15
+    assert len(vectors.partitioner) == 65
+
+
+def test_golden_sizes_when_computed_from_the_layout_agree() -> None:
+    """The length of every segment, update and partition-delete record follows from its fields."""
+    for golden in load_record_vectors().golden:
+        event = golden.event
+        custom = event.get("custom")
+        custom_bytes = len(custom) // 2 if isinstance(custom, str) else 0
+        name_bytes = len(str(event.get("topic", "")).encode())
+        # A length field takes one byte up to 126, and two from there on.
+        size = name_bytes + (name_bytes > 126) + custom_bytes + (custom_bytes > 126)
+        epochs = event.get("epochs")
+        match event["kind"], epochs:
+            case "segment", dict():
+                size += 84 + 13 * len(epochs) + 1 + (4 if event["txn_empty"] else 1)
+            case "update", _:
+                size += 56 + 1
+            case "partition_delete", _:
+                size += 39
+            case _:
+                continue
+        assert len(golden.value) == size, golden.name

@@ -1,0 +1,189 @@
+"""Each named rule shown by the smallest history, and what a proof takes and does not take."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.conformance.model_engine import ModelEngine
+from rlmm.conformance.python_engine import PythonEngine
+from rlmm.conformance.rules import RULE_TEXTS, Rule
+from tests.conformance.play import (
+    DELETE_STARTED,
+    FINISHED,
+    Liar,
+    Step,
+    add,
+    ask,
+    copied,
+    deleted,
+    differences,
+    update,
+)
+
+if TYPE_CHECKING:
+    from rlmm.conformance.fields import Json
+
+KAFKA: frozenset[Rule] = frozenset()
+
+LATE_SHORTER_COPY = [*copied("a", 0, 200), *copied("b", 0, 100)]
+TAIL_PRESENT = [*copied("a", 0, 100), *copied("b", 101, 200), *copied("c", 0, 150)]
+WITHOUT_TXN: dict[str, Json] = {"txn_empty": True}
+REPEATED_WITH_OTHER_EPOCHS = [add("a", 0, 9, {"0": 0}), add("a", 0, 9, {"1": 0}), *deleted("a")]
+
+EXAMPLES: dict[Rule, tuple[str, list[Step], Json]] = {
+    Rule.KAFKA_20932: (
+        "cache",
+        [*TAIL_PRESENT, ask("list_epoch", ["c", "b"], epoch=0)],
+        ["c", "a", "b"],
+    ),
+    Rule.COVER_LOOKUP: (
+        "cache",
+        [*LATE_SHORTER_COPY, ask("get", None, epoch=0, offset=150)],
+        "a",
+    ),
+    Rule.COVER_NEXT_TXN: (
+        "cache",
+        [
+            *copied("a", 0, 200),
+            add("b", 0, 100) | WITHOUT_TXN,
+            update("b", FINISHED),
+            ask("next_txn", None, epoch=0, offset=50),
+        ],
+        "a",
+    ),
+    Rule.SHARD_HOLDS_ALL: (
+        "store",
+        [add("a", 0, 9) | {"expect": {"error": "illegal_state"}}],
+        "applied",
+    ),
+    Rule.NO_DANGLING_IDS: (
+        "cache",
+        [*REPEATED_WITH_OTHER_EPOCHS, ask("list_epoch", {"error": "not_found"}, epoch=0)],
+        [],
+    ),
+}
+"""Smallest history of each rule, with Kafka's expectations, and the answer under the rule."""
+
+
+@pytest.mark.parametrize("rule", Rule)
+def test_rule_when_its_example_is_played_is_proved_for_the_real_engine(rule: Rule) -> None:
+    """The real engine follows the rule, and the runner names exactly that rule, quirk or not."""
+    level, steps, answer = EXAMPLES[rule]
+    (found,) = differences(PythonEngine(), *steps, level=level)
+    assert (found.step, found.actual, found.rule_names) == (len(steps), answer, rule)
+
+
+@pytest.mark.parametrize("rule", Rule)
+def test_rule_when_switched_on_alone_changes_its_example(rule: Rule) -> None:
+    """In the model each rule is a switch of its own: off it is Kafka, on it is the difference."""
+    level, steps, answer = EXAMPLES[rule]
+    assert not differences(ModelEngine(KAFKA), *steps, level=level)
+    (found,) = differences(ModelEngine(frozenset({rule})), *steps, level=level)
+    assert (found.actual, found.rule_names) == (answer, rule)
+
+
+@pytest.mark.parametrize("rule", Rule)
+def test_rule_when_documented_has_every_text(rule: Rule) -> None:
+    """No rule goes without title, both behaviours, reason and example."""
+    text = RULE_TEXTS[rule]
+    assert all((text.title, text.kafka, text.rlmm, text.reason, text.example))
+
+
+@pytest.mark.parametrize("rule", Rule)
+@pytest.mark.parametrize(
+    "lie", ["zz", 7, True, ["zz"], {"error": "not_ready"}, {"answer": None}], ids=repr
+)
+def test_wrong_answer_when_no_rule_gives_it_fails(rule: Rule, lie: Json) -> None:
+    """An answer that no set of rules gives has failed, also where a rule allows another one."""
+    level, steps, _ = EXAMPLES[rule]
+    op = str(steps[-1]["op"])
+    found = differences(Liar(KAFKA, op, lie), *steps, level=level)[-1]
+    assert found.step == len(steps)
+    assert found.actual == lie
+    assert found.rules is None
+
+
+def test_wrong_answer_when_scenario_is_marked_quirk_still_fails() -> None:
+    """The mark of a scenario excuses nothing: only a proof does."""
+    steps = [*LATE_SHORTER_COPY, ask("get", "b", epoch=0, offset=50)]
+    (found,) = differences(Liar(KAFKA, "get", "a"), *steps)
+    assert found.rules is None
+
+
+def test_right_answer_when_given_of_the_wrong_type_fails() -> None:
+    """True is not 1 and text is not a number: a type is part of an answer."""
+    steps = [*copied("a", 0, 1), ask("highest", 1, epoch=0)]
+    assert not differences(ModelEngine(), *steps)
+    for lie in (True, 1.0, "1"):
+        (found,) = differences(Liar(KAFKA, "highest", lie), *steps)
+        assert found.rules is None
+
+
+def test_expectation_when_the_model_does_not_give_it_is_never_proved() -> None:
+    """A wrong expectation is explained by no rule, even if the engine's answer is a rule's."""
+    steps = [*LATE_SHORTER_COPY, ask("get", "zz", epoch=0, offset=150)]
+    (found,) = differences(PythonEngine(), *steps)
+    assert (found.actual, found.rules) == ("a", None)
+
+
+def test_difference_when_two_rules_are_needed_names_both() -> None:
+    """Where one rule alone does not give the answer, the smallest set that does is named."""
+    illegal: Step = {"expect": {"error": "illegal_state"}}
+    steps = [
+        *[step | illegal for step in LATE_SHORTER_COPY],
+        ask("load", "ok"),
+        ask("mark_initialized", "ok"),
+        ask("get", None, epoch=0, offset=150),
+    ]
+    found = differences(PythonEngine(), *steps, level="store")[-1]
+    assert found.actual == "a"
+    assert found.rule_names == "cover-lookup + shard-holds-all"
+
+
+def test_fixed_expectation_when_met_passes_and_kafka_s_own_answer_fails() -> None:
+    """Where a fixed expectation is given, it is the only one."""
+    listing = ask("list_epoch", ["c", "b"], epoch=0) | {"expect_fixed": ["c", "a", "b"]}
+    steps = [*TAIL_PRESENT, listing]
+    assert not differences(ModelEngine(frozenset({Rule.KAFKA_20932})), *steps)
+    (found,) = differences(ModelEngine(KAFKA), *steps)
+    assert found.expected == ["c", "a", "b"]
+    assert found.rules is None
+
+
+def test_fixed_expectation_when_another_rule_differs_names_only_that_rule() -> None:
+    """Rules that the expectation already stands on are not part of the difference."""
+    steps = [
+        *LATE_SHORTER_COPY,
+        ask("get", None, epoch=0, offset=150) | {"expect_fixed": None},
+    ]
+    (found,) = differences(PythonEngine(), *steps)
+    assert found.rule_names == "cover-lookup"
+
+
+def test_step_when_an_earlier_one_differs_is_still_played() -> None:
+    """A failure does not end its scenario: later steps are judged as well."""
+    steps = [
+        *copied("a", 0, 9),
+        ask("get", "zz", epoch=0, offset=5),
+        ask("highest", 8, epoch=0),
+        ask("list", ["a"]),
+    ]
+    assert [found.op for found in differences(ModelEngine(), *steps)] == ["get", "highest"]
+
+
+def test_listing_when_ids_tie_may_come_in_any_order() -> None:
+    """A proof that depends on a listing does not depend on the order of ids that tie in it."""
+    ties = [add("s0", 0, 10), add("s1", 0, 20), add("s2", 5, 30, {"0": 5})]
+    listing = ask("list_epoch", {"error": "not_found"}, epoch=0)
+    again = [add("d", 0, 9, {"0": 0}), add("d", 0, 9, {"1": 0}), update("d", DELETE_STARTED)]
+    steps = [*ties, *again, update("d", "DELETE_SEGMENT_FINISHED"), listing]
+    right: list[Json] = [["s0", "s1", "s2"], ["s1", "s0", "s2"]]
+    wrong: list[Json] = [["s2", "s0", "s1"], ["s0", "s0", "s2"]]
+    for order in right:
+        (found,) = differences(Liar(KAFKA, "list_epoch", order), *steps)
+        assert found.rule_names == "no-dangling-ids"
+    for order in wrong:
+        (found,) = differences(Liar(KAFKA, "list_epoch", order), *steps)
+        assert found.rules is None

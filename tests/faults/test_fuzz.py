@@ -1,0 +1,132 @@
+"""The fuzzer: a short run finds nothing, and a planted fault is found and can be repeated."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from rlmm.metadata import python_shard
+from rlmm.metadata.codec.decoding import decode
+from rlmm.metadata.cut import cut
+from rlmm.metadata.partition import PartitionState
+from rlmm.metadata.verdicts import APPLIED, Undecodable, UndecodableReason
+from rlmm.records.damage import DamageReason
+from tests.support import fuzz, fuzz_cases
+
+if TYPE_CHECKING:
+    from rlmm.metadata.events import Event
+    from rlmm.metadata.verdicts import Verdict
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    """Exit code and output of the fuzzer, in this process."""
+    done = CliRunner().invoke(fuzz.main, ["--workers", "1", *arguments])
+    return done.exit_code, done.output
+
+
+def test_readers_when_fed_damaged_bytes_never_crash() -> None:
+    """Five thousand damaged values, record sets and images give values, and keep every rule."""
+    code, output = run("--count", "5000", "--seed", "7")
+    assert code == 0, output
+    assert "0 crashes" in output
+    for kind in fuzz_cases.KINDS:
+        assert f"cases: {kind}" in output
+    for reached in ("decoded: SegmentMetadata", "events applied", "image accepted", "walk: batch"):
+        assert reached in output
+
+
+@pytest.mark.long
+def test_readers_when_fed_a_hundred_thousand_damaged_inputs_never_crash() -> None:
+    """The long form, over two processes."""
+    done = CliRunner().invoke(fuzz.main, ["--count", "100000", "--seed", "11"])
+    assert done.exit_code == 0, done.output
+
+
+def test_crash_when_planted_is_found_and_repeated_from_what_is_printed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A reader that raises for rare bytes is caught; seed and group give the same input again."""
+
+    def decode_with_a_fault(value: bytes | None) -> Event | Undecodable:
+        if value and value[-1] == 0xFE:
+            raise IndexError("planted")
+        return decode(value)
+
+    monkeypatch.setattr(fuzz_cases, "decode", decode_with_a_fault)
+    code, output = run("--count", "6000", "--seed", "3")
+    assert code == 1
+    assert "IndexError: planted" in output
+    crash = next(line for line in output.splitlines() if line.startswith("crash: values"))
+    assert crash.endswith("fe")
+    again = next(line for line in output.splitlines() if line.startswith("again: "))
+    code, repeated = run(*again.split("tests.support.fuzz ")[1].split())
+    assert code == 1
+    assert crash in repeated
+
+
+def test_cut_when_it_disagrees_with_decode_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fast way that reads one field wrongly breaks a rule, in values and in shards."""
+
+    def cut_with_a_fault(value: bytes) -> object:
+        parts = cut(value)
+        return parts if parts is None or len(parts) == 3 else (*parts[:4], b"\x02!")
+
+    monkeypatch.setattr(fuzz_cases, "cut", cut_with_a_fault)
+    code, output = run("--count", "2000", "--seed", "5")
+    assert code == 1
+    assert "cut and decode disagree" in output
+    monkeypatch.setattr(fuzz_cases, "cut", cut)
+    monkeypatch.setattr(python_shard, "cut", cut_with_a_fault)
+    code, output = run("--count", "2000", "--seed", "5")
+    assert code == 1
+    assert "crash: events" in output
+
+
+@pytest.mark.breaks_shards
+def test_state_when_an_event_is_half_applied_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A handler that forgets what it derives leaves a state that the checker objects to."""
+
+    def add_without_counting(state: PartitionState, uuid: bytes, row: bytes) -> Verdict:
+        verdict = sound(state, uuid, row)
+        if verdict is APPLIED:
+            state.size_bytes += 1
+        return verdict
+
+    sound = PartitionState.add
+    monkeypatch.setattr(PartitionState, "add", add_without_counting)
+    code, output = run("--count", "2000", "--seed", "5")
+    assert code == 1
+    assert "validate()" in output
+
+
+def test_values_when_damaged_reach_every_reason_to_refuse_one() -> None:
+    """Nothing that decoding may say of a damaged value is left untried."""
+    case = fuzz_cases.Case(Counter())
+    fuzz_cases.values(Random(1), case, 20_000)
+    from_elsewhere = {
+        UndecodableReason.TOMBSTONE,
+        UndecodableReason.DAMAGED_BATCH,
+        UndecodableReason.OVERSIZED,
+    }
+    reached = {what.removeprefix("undecodable: ") for what in case.counts}
+    assert set(UndecodableReason) - from_elsewhere <= reached
+
+
+def test_record_sets_when_damaged_reach_damage_inside_sealed_batches() -> None:
+    """Damage under a sound CRC reaches the readers of records and the decompressors."""
+    case = fuzz_cases.Case(Counter())
+    fuzz_cases.record_sets(Random(1), case, 1500)
+    reached = {what.partition(": ")[2] for what in case.counts}
+    assert {
+        DamageReason.BAD_RECORD,
+        DamageReason.BAD_COMPRESSION,
+        DamageReason.RECORD_OUT_OF_ORDER,
+        DamageReason.TRAILING_BYTES,
+        DamageReason.UNKNOWN_COMPRESSION,
+        DamageReason.BAD_OFFSETS,
+        DamageReason.BAD_RECORD_COUNT,
+    } <= reached

@@ -1,0 +1,167 @@
+"""The codec and its fast way, against whatever bytes and events hypothesis can think of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlmm.errors import NotPublishable
+from rlmm.metadata.codec import decode, encode, encode_any
+from rlmm.metadata.codec.encoding import encode_custom, encode_partition, encode_writer
+from rlmm.metadata.cut import cut
+from rlmm.metadata.events import SegmentUpdate
+from rlmm.metadata.partitioner import metadata_partition_for
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.row import row_of, segment_of
+from rlmm.metadata.segment import SegmentMetadata, SegmentState
+from rlmm.metadata.verdicts import Undecodable
+from rlmm.records.record_set import RecordSet
+from rlmm.records.writer import build_batch, records_of
+from tests.support import golden, strategies
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from rlmm.metadata.events import Event
+    from rlmm.metadata.report import Report
+
+GOLDEN = [one.value for one in golden.ALL]
+
+
+def require_sense(value: bytes) -> None:
+    """Both ways into a value end without an error and do not contradict each other."""
+    event = decode(value)
+    parts = cut(value)
+    if isinstance(event, Undecodable):
+        assert parts is None
+        assert event.detail
+        return
+    assert decode(encode_any(event)) == event
+    if parts is None:
+        return
+    assert isinstance(event, SegmentMetadata | SegmentUpdate)
+    if isinstance(event, SegmentMetadata):
+        assert parts[1:] == (bytes(event.id.uuid), row_of(event))
+    else:
+        writer = encode_writer(event.broker_id, event.event_timestamp_ms)
+        custom = encode_custom(event.custom_metadata)
+        assert parts[1:] == (bytes(event.id.uuid), event.state.value, writer, custom)
+    key = encode_partition(event.id.partition)
+    assert parts[0] == key or "\ufffd" in event.id.partition.topic
+
+
+@given(strategies.EVENTS)
+def test_event_when_encoded_then_decodes_to_itself(event: Event) -> None:
+    """Every event of every kind, over the full range of its fields, survives the record form."""
+    value = encode_any(event)
+    assert decode(value) == event
+    require_sense(value)
+
+
+@given(strategies.EVENTS)
+def test_f59_event_when_encoded_strictly_then_is_refused_or_has_kafkas_bytes(event: Event) -> None:
+    """Strictness depends on the kind and state alone, and never changes a byte."""
+    started = SegmentState.COPY_SEGMENT_STARTED
+    match event:
+        case SegmentMetadata():
+            may_be_written = event.state is started
+        case SegmentUpdate():
+            may_be_written = event.state is not started
+        case _:
+            may_be_written = encode_any(event)[1] == 2
+    if may_be_written:
+        assert encode(event) == encode_any(event)
+    else:
+        with pytest.raises(NotPublishable):
+            encode(event)
+
+
+@given(strategies.segments(), st.integers(-1, 2**63 - 1))
+def test_segment_when_put_into_a_row_then_comes_back(segment: SegmentMetadata, finish: int) -> None:
+    """A row holds every segment there can be."""
+    assert segment_of(segment.id, row_of(segment, finish)) == segment
+
+
+@given(strategies.UPDATES | strategies.segments(), st.data())
+def test_value_when_cut_off_then_is_no_record(event: Event, data: st.DataObject) -> None:
+    """No beginning of a record is one."""
+    value = encode_any(event)
+    size = data.draw(st.integers(0, len(value) - 1), label="bytes left")
+    assert isinstance(decode(value[:size]), Undecodable)
+    assert cut(value[:size]) is None
+
+
+@given(st.binary(max_size=200))
+def test_f62_bytes_when_arbitrary_then_are_read_without_an_error(value: bytes) -> None:
+    """Whatever lies in the topic becomes an event or a reason."""
+    require_sense(value)
+
+
+@given(st.sampled_from(range(5)), st.binary(max_size=150))
+def test_f62_bytes_when_behind_a_sound_head_then_are_read_without_an_error(
+    api_key: int, body: bytes
+) -> None:
+    """Arbitrary bytes that get past the head meet every field of the record."""
+    require_sense(bytes((1, api_key, 0)) + body)
+
+
+@given(strategies.RANDOM)
+def test_f62_value_when_damaged_then_is_read_without_an_error(random: Random) -> None:
+    """Kafka's own records with a few bytes wrong become an event or a reason."""
+    for value in GOLDEN:
+        for _ in range(10):
+            require_sense(strategies.damaged(random, value))
+
+
+@given(strategies.EVENTS, strategies.RANDOM)
+def test_f62_value_of_any_event_when_damaged_then_is_read_without_an_error(
+    event: Event, random: Random
+) -> None:
+    """Records of events that no broker ever wrote become an event or a reason just as well."""
+    value = encode_any(event)
+    for _ in range(20):
+        require_sense(strategies.damaged(random, value))
+
+
+def apply(values: list[bytes | None]) -> tuple[Report, bytes]:
+    """What a shard makes of *values*, and its image afterwards."""
+    shard = PythonShard(0)
+    batch = build_batch(records_of(values, 0), 0, last_offset=len(values))
+    return shard.apply(RecordSet(0, batch)), shard.image()
+
+
+def with_damage(values: list[bytes], random: Random) -> list[bytes | None]:
+    """*values* of which some are damaged, some come twice, and some are followed by a tombstone."""
+    made: list[bytes | None] = []
+    for value in values:
+        made.append(value if random.random() < 0.7 else strategies.damaged(random, value))
+        if random.random() < 0.1:
+            made.append(random.choice((value, None, b"")))
+    return made
+
+
+@given(strategies.histories(), strategies.RANDOM)
+def test_values_when_cutting_is_switched_off_then_nothing_differs(
+    history: list[Event], random: Random
+) -> None:
+    """The fast way and the full decoder give the same reports, verdicts and state."""
+    values = with_damage(strategies.values_of(history), random)
+    fast = apply(values)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rlmm.metadata.python_shard.cut", lambda _: None)
+        slow = apply(values)
+    assert fast == slow
+
+
+@given(strategies.UUIDS, strategies.INT32, st.integers(1, 2**31 - 1))
+def test_f56_partition_when_asked_for_any_then_lies_within_the_topic(
+    topic_id: bytes, partition: int, count: int
+) -> None:
+    """Every user partition has its place, and always the same."""
+    found = metadata_partition_for(topic_id, partition, count)
+    assert 0 <= found < count
+    assert metadata_partition_for(bytes(topic_id), partition, count) == found
+    assert metadata_partition_for(topic_id, partition, 1) == 0

@@ -1,0 +1,107 @@
+"""State images of whatever shards hypothesis can bring about."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlmm.errors import ImageCorrupt
+from rlmm.metadata.image import partition_image, shard_image
+from rlmm.metadata.image_reading import read_partition_image, read_shard_image
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.validate import violations
+from tests.support import strategies
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from rlmm.metadata.events import Event
+
+
+def played(history: list[Event], shard: PythonShard | None = None) -> PythonShard:
+    """A shard that was told *history*."""
+    shard = PythonShard(2) if shard is None else shard
+    for event in history:
+        shard.apply_event(event)
+    return shard
+
+
+@given(strategies.histories())
+def test_shard_when_exported_and_imported_then_is_the_same(history: list[Event]) -> None:
+    """Image, answers and counts of what is held all come back."""
+    before = played(history)
+    image = before.image()
+    after = PythonShard.from_image(image)
+    assert after.image() == image
+    assert after.position == before.position == len(history)
+    assert set(after.partitions()) == set(before.partitions())
+    for partition in before.partitions():
+        assert after.partition_image(partition) == before.partition_image(partition)
+        assert after.segments(partition) == before.segments(partition)
+        assert after.size(partition) == before.size(partition)
+        assert after.partition_delete(partition) == before.partition_delete(partition)
+        for epoch in range(3):
+            assert after.epoch_view(partition, epoch) == before.epoch_view(partition, epoch)
+            assert after.size_of_epoch(partition, epoch) == before.size_of_epoch(partition, epoch)
+            listed = before.segments_of_epoch(partition, epoch)
+            assert after.segments_of_epoch(partition, epoch) == listed
+            for offset in range(-1, 33, 2):
+                found = before.segment_for(partition, epoch, offset)
+                assert after.segment_for(partition, epoch, offset) == found
+
+
+@given(strategies.histories(), st.data())
+def test_shard_when_imported_half_way_then_goes_on_as_if_nothing_had_happened(
+    history: list[Event], data: st.DataObject
+) -> None:
+    """Replay of everything equals import of any prefix and replay of the rest."""
+    at = data.draw(st.integers(0, len(history)), label="imported at")
+    resumed = PythonShard.from_image(played(history[:at]).image())
+    assert played(history[at:], resumed).image() == played(history).image()
+
+
+@given(strategies.histories())
+def test_partition_when_exported_and_imported_then_is_the_same(history: list[Event]) -> None:
+    """The image of one user partition stands for itself, and sound state gives sound state."""
+    shard = played(history)
+    _, _, states = read_shard_image(shard.image())
+    for state in states:
+        image = partition_image(state)
+        again = read_partition_image(image)
+        assert partition_image(again) == image
+        assert not violations(again)
+    images = {shard.partition_image(partition) for partition in shard.partitions()}
+    assert images == {partition_image(state) for state in states}
+
+
+@given(st.lists(strategies.segments(), max_size=4))
+def test_image_when_its_values_are_extreme_then_is_read_back(segments: list[Event]) -> None:
+    """No value that an event can have is lost in an image."""
+    shard = played(segments)
+    assert PythonShard.from_image(shard.image()).image() == shard.image()
+
+
+@given(strategies.histories(), strategies.RANDOM)
+def test_image_when_damaged_then_is_refused_or_is_what_it_says(
+    history: list[Event], random: Random
+) -> None:
+    """Damage is `ImageCorrupt`, or makes the image of another sound state; nothing else happens."""
+    image = played(history).image()
+    for _ in range(20):
+        damaged = strategies.damaged(random, image)
+        with suppress(ImageCorrupt):
+            partition, position, states = read_shard_image(damaged)
+            assert shard_image(partition, position, states) == damaged
+            assert not [broken for state in states for broken in violations(state)]
+
+
+@given(st.binary(max_size=300))
+def test_image_when_it_is_arbitrary_bytes_then_is_refused_or_is_what_it_says(image: bytes) -> None:
+    """Arbitrary bytes are refused by name, never by accident."""
+    with suppress(ImageCorrupt):
+        assert partition_image(read_partition_image(image)) == image
+    with suppress(ImageCorrupt):
+        assert shard_image(*read_shard_image(image)) == image

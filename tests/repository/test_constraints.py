@@ -1,0 +1,58 @@
+"""The pinned versions fit the project file: none is missing, too old, or pinned in two ways."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+
+from tests.support import tree
+from tools.constraints import group_requirements
+
+PROJECT = tomllib.loads(tree.read(Path("pyproject.toml")))
+CORE: list[str] = PROJECT["project"]["dependencies"]
+DEVELOPMENT = [
+    *group_requirements(PROJECT["dependency-groups"], "dev"),
+    *PROJECT["build-system"]["requires"],
+]
+
+
+def pinned(name: str) -> dict[str, str]:
+    """Package -> exact version of one file of constraints."""
+    return dict(re.findall(r"^([a-z0-9-]+)==(\S+)", tree.read(Path(name)), re.MULTILINE))
+
+
+@pytest.mark.parametrize(
+    ("name", "requirements"),
+    [("constraints/runtime.txt", CORE), ("constraints/dev.txt", CORE + DEVELOPMENT)],
+    ids=["runtime", "dev"],
+)
+def test_constraints_pin_everything_that_the_project_asks_for(
+    name: str, requirements: list[str]
+) -> None:
+    """Each direct dependency is pinned at a version that its lower bound allows."""
+    versions = pinned(name)
+    wanted = [Requirement(text) for text in requirements]
+    assert not [
+        str(requirement)
+        for requirement in wanted
+        if versions.get(requirement.name, "") not in requirement.specifier
+    ]
+
+
+def test_constraints_agree_on_what_they_share() -> None:
+    """What the service runs with is what it is tested with."""
+    development = pinned("constraints/dev.txt")
+    assert pinned("constraints/runtime.txt").items() <= development.items()
+
+
+def test_group_requirements_includes_groups_of_groups() -> None:
+    """A group that includes others stands for all that they ask for."""
+    groups: dict[str, list[Any]] = {
+        "a": ["x>=1"],
+        "b": [{"include-group": "a"}, "y"],
+        "c": [{"include-group": "b"}],
+    }
+    assert group_requirements(groups, "c") == ["x>=1", "y"]

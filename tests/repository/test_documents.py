@@ -1,0 +1,103 @@
+"""
+What the documents say is what the code says: commands, options, error codes, versions,
+capabilities.
+"""
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+import rlmm
+import rlmm.errors
+from tests.support import tidy, tree
+from tests.support.capabilities import read_capabilities
+from tools import documents
+
+CHANGE_KINDS = ["Security", "Removed", "Deprecated", "Added", "Changed", "Fixed"]
+
+
+def command_names() -> list[str]:
+    """Every command by its full name."""
+    return [context.command_path for context in documents.commands()]
+
+
+def option_names() -> list[str]:
+    """Every visible option of every command."""
+    return sorted(
+        {
+            name
+            for context in documents.commands()
+            for parameter in context.command.get_params(context)
+            if isinstance(parameter, click.Option) and not parameter.hidden
+            for name in parameter.opts
+        }
+    )
+
+
+def error_codes() -> list[str]:
+    """The code of every error."""
+    return sorted({error.code for error in documents.errors()})
+
+
+# What the code knows by name, and the page that has to know it too. Settings and metrics join here.
+DOCUMENTED = {
+    "commands": (command_names, "docs/cli.md", "## `{}`"),
+    "options": (option_names, "docs/cli.md", "{}"),
+    "error codes": (error_codes, "docs/errors.md", "| `{}` |"),
+}
+
+
+@pytest.mark.parametrize("kind", DOCUMENTED)
+def test_everything_with_a_name_is_documented(kind: str) -> None:
+    """Every command, option and error code stands on its page."""
+    names, page, form = DOCUMENTED[kind]
+    text = tree.read(Path(page))
+    assert names()
+    assert not [name for name in names() if form.format(name) not in text]
+
+
+def test_error_codes_are_distinct() -> None:
+    """No two errors share a code, so that a code on the wire says which one it was."""
+    assert len(error_codes()) == len(list(documents.errors()))
+
+
+def test_changelog_and_version_agree() -> None:
+    """The newest version of the changelog is the version of the code, and versions only rise."""
+    headings = re.findall(
+        r"^## (\d+)\.(\d+)\.(\d+)\b", tree.read(Path("CHANGELOG.md")), re.MULTILINE
+    )
+    versions = [tuple(map(int, heading)) for heading in headings]
+    assert versions, "the changelog names no version"
+    assert ".".join(map(str, versions[0])) == rlmm.__version__
+    assert versions == sorted(set(versions), reverse=True)
+
+
+def test_changes_stand_in_the_order_that_matters_to_an_operator() -> None:
+    """Within a version, kinds of changes are known ones, in their order."""
+    for section in re.split(r"^## ", tree.read(Path("CHANGELOG.md")), flags=re.MULTILINE)[1:]:
+        kinds = re.findall(r"^### (.+)$", section, re.MULTILINE)
+        assert kinds == sorted(kinds, key=CHANGE_KINDS.index)
+
+
+def test_capabilities_name_tests_that_exist() -> None:
+    """Every row of the table of capabilities names tests that are there."""
+    capabilities = read_capabilities(tree.read(Path("docs/capabilities.md")))
+    named = {test for capability in capabilities for test in capability.tests}
+    assert named
+    missing = []
+    for test in sorted(named):
+        file, _, name = test.partition("::")
+        path = Path(file)
+        if path not in tree.files() or name not in {
+            function.name for function in tidy.functions(tree.parse(path))
+        }:
+            missing.append(test)
+    assert not missing
+
+
+def test_error_tree_that_is_drawn_names_every_error() -> None:
+    """The picture at the head of the error module shows each class once, under its parent."""
+    drawn = re.findall(r"^ {4}[│ ├└─]*(\w+)", rlmm.errors.__doc__ or "", re.MULTILINE)
+    assert drawn == [error.__name__ for error in documents.errors()]

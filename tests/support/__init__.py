@@ -1,0 +1,1 @@
+"""Fakes, builders and tools of the tests; tested themselves in `tests/unit/support/`."""

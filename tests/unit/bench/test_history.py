@@ -1,0 +1,104 @@
+"""The made-up history that the benchmarks replay: what it holds, and that a shard takes it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+
+import pytest
+
+from bench.history import (
+    METADATA_PARTITIONS,
+    RECORDS_PER_SET,
+    record_sets,
+    user_partition_count,
+    written_events,
+)
+from bench.naive import naive_decode
+from rlmm.metadata.codec.decoding import decode
+from rlmm.metadata.codec.encoding import encode_any
+from rlmm.metadata.events import SegmentUpdate
+from rlmm.metadata.partitioner import metadata_partition_for
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.segment import SegmentMetadata, SegmentState
+
+EVENTS = list(islice(written_events(8), 8000))
+
+
+def test_history_holds_the_records_that_brokers_write() -> None:
+    """Every value is, byte for byte, what Kafka's serialiser writes, in the right partition."""
+    for partition, value in EVENTS[:2000]:
+        event = decode(value)
+        assert isinstance(event, SegmentMetadata | SegmentUpdate)
+        assert encode_any(event) == value
+        user = event.id.partition
+        expected = metadata_partition_for(user.topic_id, user.partition, METADATA_PARTITIONS)
+        assert partition == expected
+
+
+def test_history_has_the_shape_that_it_promises() -> None:
+    """Kinds of events, custom metadata, spanned epochs and name lengths are as documented."""
+    events = [decode(value) for _, value in EVENTS]
+    count = len(events)
+    states: Counter[SegmentState] = Counter()
+    with_custom = spanning = 0
+    for event in events:
+        assert isinstance(event, SegmentMetadata | SegmentUpdate)
+        assert 11 <= len(event.id.partition.topic) <= 35
+        states[event.state] += 1
+        with_custom += event.custom_metadata is not None
+        spanning += isinstance(event, SegmentMetadata) and len(event.epochs) > 1
+    assert states[SegmentState.COPY_SEGMENT_STARTED] / count == pytest.approx(0.45, abs=0.02)
+    assert states[SegmentState.COPY_SEGMENT_FINISHED] / count == pytest.approx(0.45, abs=0.02)
+    deletions = states[SegmentState.DELETE_SEGMENT_STARTED]
+    deletions += states[SegmentState.DELETE_SEGMENT_FINISHED]
+    assert deletions / count == pytest.approx(0.09, abs=0.02)
+    assert with_custom / count == pytest.approx(0.2, abs=0.03)
+    assert spanning / count == pytest.approx(0.009, abs=0.006)
+
+
+@pytest.mark.parametrize("records_per_batch", [RECORDS_PER_SET, 1], ids=["batches", "singles"])
+def test_history_when_replayed_is_applied_whole(records_per_batch: int) -> None:
+    """A shard applies every event without a remark, whatever the size of the batches."""
+    shards = [PythonShard(number) for number in range(4)]
+    history = record_sets(6, records_per_batch=records_per_batch, metadata_partitions=4)
+    for record_set in islice(history, 8):
+        report = shards[record_set.partition].apply(record_set)
+        assert report.complete
+        assert report.tally.applied == report.tally.offsets == RECORDS_PER_SET
+        assert report.entries == ()
+    assert [each for shard in shards for each in shard.validate()] == []
+
+
+def test_history_with_the_same_seed_is_the_same() -> None:
+    """Arguments alone decide what a history holds; another seed gives another one."""
+    again = list(islice(written_events(8), 100))
+    assert again == EVENTS[:100]
+    assert list(islice(written_events(8, seed=2), 100)) != again
+
+
+def test_five_million_events_have_five_thousand_user_partitions() -> None:
+    """The number of user partitions grows with the history, and there is always one."""
+    assert user_partition_count(5_000_000) == 5000
+    assert user_partition_count(10) == 1
+
+
+def test_naive_reader_reads_what_the_codec_reads() -> None:
+    """The yardstick does the same work: its fields are those of the decoded event."""
+    for _, value in EVENTS[:500]:
+        event, naive = decode(value), naive_decode(value)
+        assert isinstance(event, SegmentMetadata | SegmentUpdate)
+        assert (naive.topic, naive.topic_id, naive.partition) == (
+            event.id.partition.topic,
+            event.id.partition.topic_id,
+            event.id.partition.partition,
+        )
+        assert (naive.segment_id, naive.state) == (event.id.uuid, event.state)
+        assert naive.custom_metadata == event.custom_metadata
+        if isinstance(event, SegmentMetadata):
+            assert naive.epochs == dict(event.epochs)
+            assert (naive.start_offset, naive.end_offset) == (event.start_offset, event.last_offset)
+            assert (naive.size_bytes, naive.txn_index_empty) == (
+                event.size_bytes,
+                event.txn_index_empty,
+            )

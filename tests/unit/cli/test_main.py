@@ -1,0 +1,97 @@
+"""The root of the command line: version, help, completion, and errors that become exit codes."""
+
+import sys
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import rlmm
+from rlmm.cli import main
+from rlmm.errors import ConfigError, EngineFailed, NotReady, RlmmError
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
+    """A subcommand `fail` that raises the one exception of the list."""
+    raised: list[BaseException] = []
+
+    @click.command()
+    def fail() -> None:
+        raise raised[0]
+
+    monkeypatch.setattr(sys.modules[__name__], "fail_command", fail, raising=False)
+    monkeypatch.setitem(main.SUBCOMMANDS, "fail", f"{__name__}:fail_command")
+    return raised
+
+
+def test_version_is_printed_when_asked() -> None:
+    """`--version` prints the name and the version that stands in the package."""
+    result = CliRunner().invoke(main.cli, ["--version"])
+    assert (result.exit_code, result.stdout) == (0, f"rlmm {rlmm.__version__}\n")
+
+
+def test_version_when_asked_imports_no_subcommand() -> None:
+    """The version is quick: no subcommand is imported for it."""
+    loaded = {name for name in sys.modules if name in {"rlmm.cli.demo", "rlmm.cli.conformance"}}
+    CliRunner().invoke(main.cli, ["--version"])
+    after = {name for name in sys.modules if name in {"rlmm.cli.demo", "rlmm.cli.conformance"}}
+    assert after == loaded
+
+
+@pytest.mark.parametrize(
+    ("error", "exit_code", "line"),
+    [
+        (ConfigError("no such file:\n  x.json"), 2, "rlmm: config: no such file: x.json\n"),
+        (EngineFailed("hung"), 3, "rlmm: engine-failed: hung\n"),
+        (NotReady("3 records to go"), 4, "rlmm: not-ready: 3 records to go\n"),
+    ],
+    ids=["configuration", "connection", "not-ready"],
+)
+def test_error_leaves_as_one_line_and_its_exit_code(
+    failing: list[BaseException], error: RlmmError, exit_code: int, line: str
+) -> None:
+    """An error of ours is one line on standard error and the exit code that its class names."""
+    failing.append(error)
+    result = CliRunner().invoke(main.cli, ["fail"])
+    assert (result.exit_code, result.stdout, result.stderr) == (exit_code, "", line)
+
+
+def test_error_when_not_ours_is_left_alone(failing: list[BaseException]) -> None:
+    """A bug keeps its traceback: only errors raised on purpose are turned into a line."""
+    failing.append(ZeroDivisionError())
+    assert isinstance(CliRunner().invoke(main.cli, ["fail"]).exception, ZeroDivisionError)
+
+
+def test_file_that_cannot_be_opened_is_wrong_usage(failing: list[BaseException]) -> None:
+    """
+    A file named on the command line that cannot be opened ends with 2, never with the code for
+    findings.
+    """
+    failing.append(click.FileError("x.json", "gone"))
+    assert CliRunner().invoke(main.cli, ["fail"]).exit_code == 2
+
+
+@pytest.mark.parametrize("arguments", [["nothing"], ["--nothing"]], ids=["command", "option"])
+def test_wrong_usage_ends_with_2(arguments: list[str]) -> None:
+    """An unknown command or option ends with 2."""
+    assert CliRunner().invoke(main.cli, arguments).exit_code == 2
+
+
+def test_subcommands_are_listed_without_being_run() -> None:
+    """Every subcommand is found under its name and has a line of help."""
+    context = click.Context(main.cli)
+    for name in main.cli.list_commands(context):
+        command = main.cli.get_command(context, name)
+        assert command is not None
+        assert command.get_short_help_str()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_script_is_given_when_a_shell_asks(shell: str) -> None:
+    """The variable that a shell sets gets the completion script of that shell."""
+    result = CliRunner().invoke(
+        main.cli, prog_name="rlmm", env={"_RLMM_COMPLETE": f"{shell}_source"}
+    )
+    assert result.exit_code == 0
+    assert "rlmm" in result.stdout

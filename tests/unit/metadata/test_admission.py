@@ -1,0 +1,216 @@
+"""What a writer is refused before anything is published."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlmm.metadata.events import Event, SegmentSnapshot
+from rlmm.metadata.ids import Uuid
+from rlmm.metadata.segment import (
+    PARTITION_DELETE_TRANSITIONS,
+    TRANSITIONS,
+    PartitionDeleteState,
+    SegmentState,
+)
+from rlmm.metadata.verdicts import Applied, Duplicate, Rejected, RejectReason
+from tests.support.builders import (
+    delete_finished,
+    delete_started,
+    finished,
+    partition_delete,
+    segment_id,
+    started,
+    tp,
+    update,
+)
+from tests.support.shards import new_shard
+
+CS, CF, DS, DF = SegmentState
+MARKED, STARTED, FINISHED = PartitionDeleteState
+
+PATHS: dict[SegmentState | None, list[Event]] = {
+    None: [],
+    CS: [started("s")],
+    CF: [started("s"), finished("s")],
+    DS: [started("s"), delete_started("s")],
+}
+ENDS: dict[PartitionDeleteState | None, list[Event]] = {
+    None: [],
+    MARKED: [partition_delete(MARKED)],
+    STARTED: [partition_delete(MARKED), partition_delete(STARTED)],
+    FINISHED: [partition_delete(state) for state in PartitionDeleteState],
+}
+
+
+def admit(history: list[Event], event: Event) -> Rejected | None:
+    """What a writer of *event* hears behind *history*; asking changes nothing."""
+    shard = new_shard()
+    for before in history:
+        shard.apply_event(before)
+    image = shard.image()
+    verdict = shard.admit(event)
+    assert shard.image() == image
+    assert shard.statistics().tally.offsets == len(history)
+    return verdict
+
+
+def name(state: object) -> str:
+    """A state in an id."""
+    return "absent" if state is None else getattr(state, "name", str(state))
+
+
+@pytest.mark.parametrize("target", [CF, DS, DF], ids=name)
+@pytest.mark.parametrize("current", PATHS, ids=name)
+def test_f51_update_then_is_admitted_exactly_if_replay_would_take_it(
+    current: SegmentState | None, target: SegmentState
+) -> None:
+    """Unknown segments and illegal transitions are refused, with what stood there."""
+    refusal = admit(PATHS[current], update("s", target))
+    if current is None:
+        assert refusal == Rejected(RejectReason.UNKNOWN_SEGMENT, None, target)
+    elif target in TRANSITIONS[current]:
+        assert refusal is None
+    else:
+        assert refusal == Rejected(RejectReason.ILLEGAL_TRANSITION, current, target)
+
+
+@pytest.mark.parametrize("current", PATHS, ids=name)
+def test_f51_add_then_is_admitted_for_new_and_open_copies_only(
+    current: SegmentState | None,
+) -> None:
+    """The same id added twice is refused once its copy is complete or its deletion began."""
+    refusal = admit(PATHS[current], started("s", broker_id=5))
+    if current in (None, CS):
+        assert refusal is None
+    else:
+        assert refusal == Rejected(RejectReason.ILLEGAL_TRANSITION, current, CS)
+
+
+@pytest.mark.parametrize("state", [CF, DS, DF], ids=name)
+@pytest.mark.parametrize("current", PATHS, ids=name)
+def test_f53_add_in_another_state_then_is_refused_whatever_is_there(
+    current: SegmentState | None, state: SegmentState
+) -> None:
+    """Kafka's interface refuses it before publishing, and so do we."""
+    refusal = admit(PATHS[current], started("s", state=state))
+    assert refusal == Rejected(RejectReason.ADD_NOT_STARTED, current, state)
+
+
+@pytest.mark.parametrize("current", PATHS, ids=name)
+def test_f53_update_to_started_then_is_refused_whatever_is_there(
+    current: SegmentState | None,
+) -> None:
+    """It would stop the consumer of every stock broker."""
+    refusal = admit(PATHS[current], update("s", CS))
+    assert refusal == Rejected(RejectReason.UPDATE_TO_STARTED, current, CS)
+
+
+@pytest.mark.parametrize("current", ENDS, ids=name)
+@pytest.mark.parametrize("state", PartitionDeleteState, ids=name)
+def test_f82_partition_delete_then_is_admitted_only_in_order(
+    current: PartitionDeleteState | None, state: PartitionDeleteState
+) -> None:
+    """Replay stores every one of them; a writer is held to the order."""
+    refusal = admit(ENDS[current], partition_delete(state, event_timestamp_ms=9))
+    if current is FINISHED:
+        assert refusal == Rejected(RejectReason.PARTITION_WAS_DELETED, FINISHED, state)
+    elif state in PARTITION_DELETE_TRANSITIONS[current]:
+        assert refusal is None
+    else:
+        assert refusal == Rejected(RejectReason.ILLEGAL_TRANSITION, current, state)
+
+
+@pytest.mark.parametrize("current", ENDS, ids=name)
+def test_f58_add_to_a_partition_under_deletion_then_is_refused(
+    current: PartitionDeleteState | None,
+) -> None:
+    """From the mark on nothing new is stored; open copies cannot begin again either."""
+    for history in ([], [started("s")]):
+        refusal = admit([*history, *ENDS[current]], started("s"))
+        if current is None:
+            assert refusal is None
+        elif current is FINISHED:
+            assert refusal == Rejected(RejectReason.PARTITION_WAS_DELETED, FINISHED, CS)
+        else:
+            assert refusal == Rejected(RejectReason.PARTITION_BEING_DELETED, current, CS)
+
+
+@pytest.mark.parametrize("current", [MARKED, STARTED], ids=name)
+def test_f58_deletion_of_segments_of_a_partition_under_deletion_then_is_admitted(
+    current: PartitionDeleteState,
+) -> None:
+    """Its segments must still be deleted, one by one."""
+    history = [*PATHS[CF], *ENDS[current]]
+    assert admit(history, delete_started("s")) is None
+    assert admit([*history, delete_started("s")], delete_finished("s")) is None
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        started("s"),
+        finished("s"),
+        delete_started("s"),
+        delete_finished("s"),
+        partition_delete(MARKED),
+        partition_delete(STARTED),
+        partition_delete(FINISHED),
+    ],
+    ids=lambda event: f"{type(event).__name__}-{event.state.name}",
+)
+def test_f59_anything_after_the_end_of_a_partition_then_is_refused(event: Event) -> None:
+    """A stock broker that still follows the partition would stop on it, even on a repeat."""
+    history = [*PATHS[CF], *ENDS[FINISHED]]
+    assert admit(history, event) == Rejected(
+        RejectReason.PARTITION_WAS_DELETED, FINISHED, event.state
+    )
+
+
+def test_f59_segment_that_came_after_the_end_then_can_still_not_be_written_on() -> None:
+    """Replay may hold what others wrote there; we add nothing to it."""
+    history = [*ENDS[FINISHED], started("s")]
+    refusal = admit(history, finished("s"))
+    assert refusal == Rejected(RejectReason.PARTITION_WAS_DELETED, FINISHED, CF)
+
+
+def test_f59_snapshot_record_then_is_refused() -> None:
+    """Kafka never writes one, and a broker's consumer stops on it."""
+    event = SegmentSnapshot(Uuid.of(0, 1), 0, 9, 1, 0, 0, ((0, 0),), 10, None, CF)
+    assert admit([], event) == Rejected(RejectReason.SNAPSHOT_RECORD, None, CF)
+
+
+def test_f52_exact_retry_then_is_admitted_and_becomes_a_duplicate() -> None:
+    """A writer that did not hear the answer may ask again; the verdict tells it was there."""
+    for history in PATHS.values():
+        if history:
+            shard = new_shard()
+            for event in history:
+                shard.apply_event(event)
+            assert shard.admit(history[-1]) is None
+            assert isinstance(shard.apply_event(history[-1]), Duplicate)
+
+
+def test_admission_then_looks_at_the_events_own_partition_only() -> None:
+    """The end of one partition, or a segment of the same id elsewhere, says nothing of another."""
+    history = [*PATHS[CF], *ENDS[FINISHED]]
+    other = segment_id("s", tp("other"))
+    assert admit(history, started(other)) is None
+    assert admit(history, partition_delete(MARKED, tp("other"))) is None
+    assert admit(history, finished(other)) == Rejected(RejectReason.UNKNOWN_SEGMENT, None, CF)
+
+
+def test_event_that_was_admitted_then_is_applied() -> None:
+    """In every state: what admission lets pass, the state machine does not reject."""
+    events: list[Event] = [
+        *(started("s", state=state) for state in SegmentState),
+        *(update("s", state) for state in SegmentState),
+        *(partition_delete(state) for state in PartitionDeleteState),
+    ]
+    for segment_path in PATHS.values():
+        for partition_path in ENDS.values():
+            for event in events:
+                shard = new_shard()
+                for before in (*segment_path, *partition_path):
+                    shard.apply_event(before)
+                if shard.admit(event) is None:
+                    assert isinstance(shard.apply_event(event), Applied | Duplicate)

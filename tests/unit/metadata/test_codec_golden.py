@@ -1,0 +1,147 @@
+"""The codec against record values that Kafka made, in both directions, byte for byte."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.metadata.codec import decode, encode, encode_any
+from rlmm.metadata.codec.encoding import encode_varint
+from rlmm.metadata.events import PartitionDelete, SegmentSnapshot, SegmentUpdate
+from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
+from tests.support import golden
+from tests.support.builders import partition_delete, segment_id, started, tp, update
+
+if TYPE_CHECKING:
+    from tests.support.golden import Golden
+
+ALL = [pytest.param(one, id=one.name) for one in golden.ALL]
+UNPUBLISHABLE = {"seg_custom_empty_state3", "snapshot", "snapshot_txn"}
+"""Kafka's serialiser makes them, and its consumer stops on them."""
+
+SIZES = {
+    "add_with_custom": 122,
+    "add_txn_empty": 121,
+    "update_finish": 63,
+    "partition_delete_marked": 45,
+    "upd_custom_126": 189,
+    "upd_custom_127": 191,
+    "upd_custom_128": 192,
+    "pdel_name249": 289,
+    "broker_copy_started": 108,
+    "broker_copy_finished": 63,
+    "broker_delete_started": 63,
+    "broker_delete_finished": 63,
+    "broker_finished_with_custom": 64,
+}
+
+
+@pytest.mark.parametrize("one", ALL)
+def test_value_when_kafka_made_it_then_decodes_to_what_it_meant(one: Golden) -> None:
+    """Every field of the event is the one that Kafka wrote."""
+    event = decode(one.value)
+    assert event == one.event
+    assert type(event) is type(one.event)
+
+
+@pytest.mark.parametrize("one", ALL)
+def test_event_when_kafka_wrote_it_then_encodes_to_identical_bytes(one: Golden) -> None:
+    """What we would have written is what Kafka wrote."""
+    assert encode_any(one.event).hex() == one.value.hex()
+
+
+@pytest.mark.parametrize(
+    "one", [pytest.param(one, id=one.name) for one in golden.ALL if one.name not in UNPUBLISHABLE]
+)
+def test_event_when_it_may_be_published_then_the_strict_form_is_the_same(one: Golden) -> None:
+    """Strictness refuses; it never writes other bytes."""
+    assert encode(one.event) == one.value
+
+
+def test_values_when_kafka_made_them_then_have_the_sizes_it_reported() -> None:
+    """The carried literals are whole."""
+    sizes = {one.name: len(one.value) for one in golden.ALL}
+    assert {name: sizes[name] for name in SIZES} == SIZES
+    assert len(sizes) == len(golden.ALL) == 21
+
+
+def test_values_when_kafka_made_them_then_cover_every_kind_and_state() -> None:
+    """No record kind and no state is left to our own imagination."""
+    kinds = {type(one.event) for one in golden.ALL}
+    assert kinds == {SegmentMetadata, SegmentUpdate, PartitionDelete, SegmentSnapshot}
+    states = {one.event.state for one in golden.ALL if type(one.event.state) is SegmentState}
+    assert states == set(SegmentState)
+
+
+def _custom_bytes(custom: bytes | None) -> int:
+    if custom is None:
+        return 1
+    return (1 if len(custom) + 1 < 128 else 2) + len(custom)
+
+
+@pytest.mark.parametrize("name", ["", "t", "orders", 126 * "n"], ids=len)
+@pytest.mark.parametrize(
+    "custom",
+    [None, b"", b"1", bytes(126), bytes(127)],
+    ids=lambda c: "none" if c is None else len(c),
+)
+def test_size_when_name_custom_and_epochs_vary_then_follows_the_formula(
+    name: str, custom: bytes | None
+) -> None:
+    """The size of a value is the sum of its parts: nothing is padded and nothing is left out."""
+    partition = tp(name)
+    custom_bytes = _custom_bytes(custom)
+    for epochs in (1, 2, 126):
+        for txn_index_empty in (False, True):
+            event = started(
+                segment_id(1, partition),
+                epochs=[(epoch, epoch) for epoch in range(epochs)],
+                custom_metadata=custom,
+                txn_index_empty=txn_index_empty,
+            )
+            tags = 4 if txn_index_empty else 1
+            assert len(encode(event)) == 84 + len(name) + 13 * epochs + custom_bytes + tags
+    finish = update(
+        segment_id(1, partition), SegmentState.COPY_SEGMENT_FINISHED, custom_metadata=custom
+    )
+    assert len(encode(finish)) == 56 + len(name) + custom_bytes
+    delete = partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED, partition)
+    assert len(encode(delete)) == 39 + len(name)
+
+
+@pytest.mark.parametrize(
+    ("number", "hexadecimal"),
+    [
+        (0, "00"),
+        (1, "01"),
+        (127, "7f"),
+        (128, "8001"),
+        (16_256, "807f"),
+        (16_383, "ff7f"),
+        (16_384, "808001"),
+        (2_097_151, "ffff7f"),
+        (2_097_152, "80808001"),
+        (2**31 - 1, "ffffffff07"),
+        (2**32 - 1, "ffffffff0f"),
+    ],
+)
+def test_varint_when_written_then_is_minimal(number: int, hexadecimal: str) -> None:
+    """Seven bits a byte, the low ones first, and no byte more than it takes."""
+    assert encode_varint(number).hex() == hexadecimal
+
+
+@pytest.mark.parametrize(
+    ("count", "length_field"), [(126, b"\x7f"), (127, b"\x80\x01"), (128, b"\x81\x01")]
+)
+def test_array_when_longer_than_126_then_its_count_takes_two_bytes(
+    count: int, length_field: bytes
+) -> None:
+    """Counts and lengths of names and epochs grow as those of custom metadata do."""
+    pairs = [(epoch, epoch) for epoch in range(count)]
+    event = started(segment_id(1, tp(count * "n")), epochs=pairs)
+    value = encode(event)
+    assert value[3:].startswith(length_field + b"nn")
+    at = len(value) - 13 * count - 4 - 1 - 1 - 1 - len(length_field)
+    assert value[at:].startswith(length_field + b"\x00\x00\x00\x00")
+    assert decode(value) == event

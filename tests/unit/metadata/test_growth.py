@@ -1,0 +1,226 @@
+"""
+The cost of an event and of a look-up does not grow with what a partition holds.
+
+Work is counted, not timed: function calls, the compiled ones included, and nothing may walk all
+segments in one call.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Never
+
+import pytest
+
+from rlmm.metadata import slots as slots_module
+from rlmm.metadata.codec.encoding import encode_partition, encode_writer
+from rlmm.metadata.partition import PartitionState
+from rlmm.metadata.row import row_of
+from rlmm.metadata.segment import SegmentState
+from rlmm.metadata.slots import Slots
+from rlmm.metadata.validate import violations
+from tests.support.builders import started, tp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+SMALL, LARGE, HUGE = 1_000, 20_000, 100_000
+SPAN = 10
+"""Offsets of one segment."""
+TIMES = 50
+CS, CF, DS, DF = SegmentState
+WRITER = encode_writer(1, 0)
+OFFSETS = struct.Struct(">qq")
+TEMPLATE = row_of(started("any", 0, SPAN - 1))
+
+
+class Unwalked(dict[bytes, bytes]):
+    """Rows of which any one may be asked for, and never all."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        raise AssertionError("all segments are walked")
+
+    def _refuse(self, *_: object) -> Never:
+        raise AssertionError("all segments are walked")
+
+    keys = values = items = copy = _refuse
+
+
+class History:
+    """One epoch of one partition, filled as fast as can be."""
+
+    def __init__(self) -> None:
+        self.state = PartitionState(encode_partition(tp()))
+        self.state.rows = Unwalked()
+        self.offset = 0
+
+    def add(self, number: int, first: int, last: int) -> None:
+        """The copy of segment *number* starts."""
+        row = TEMPLATE[:22] + OFFSETS.pack(first, last) + TEMPLATE[38:51]
+        self.state.add(number.to_bytes(16), row + first.to_bytes(8) + TEMPLATE[59:])
+        self.offset += 1
+
+    def update(self, number: int, target: SegmentState) -> None:
+        """The segment moves on."""
+        self.state.update(number.to_bytes(16), target, WRITER, b"\x00", self.offset)
+        self.offset += 1
+
+    def copy(self, number: int, first: int | None = None, last: int | None = None) -> None:
+        """A whole copy, by default of the *number*-th piece of the log."""
+        first = number * SPAN if first is None else first
+        self.add(number, first, first + SPAN - 1 if last is None else last)
+        self.update(number, CF)
+
+    def delete(self, number: int) -> None:
+        """A whole deletion."""
+        self.update(number, DS)
+        self.update(number, DF)
+
+
+def calls_of(work: Callable[[], object]) -> int:
+    """How many functions run while *work* does."""
+    calls = 0
+
+    def count(frame: FrameType, what: str, argument: object) -> None:
+        del frame, argument
+        nonlocal calls
+        calls += what in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+def appended(size: int) -> History:
+    """As a healthy log fills up."""
+    history = History()
+    for number in range(size):
+        history.copy(number)
+    return history
+
+
+def reversed_(size: int) -> History:
+    """The newest piece first: every finish goes to the front."""
+    history = History()
+    for number in reversed(range(size)):
+        history.copy(number + 1_000)
+    return history
+
+
+def with_gaps(size: int) -> History:
+    """Every second piece only."""
+    history = History()
+    for number in range(0, 2 * size, 2):
+        history.copy(number)
+    return history
+
+
+def started_only(size: int) -> History:
+    """Copies that never finished."""
+    history = History()
+    for number in range(size):
+        history.add(number, number * SPAN, number * SPAN + SPAN - 1)
+    return history
+
+
+def displaced(size: int) -> History:
+    """Every piece copied twice, all within one segment that was finished first."""
+    history = History()
+    history.copy(10 * size, 0, 4 * size * SPAN)
+    for number in range(size // 2):
+        history.copy(2 * number, 2 * number * SPAN)
+        history.copy(2 * number + 1, 2 * number * SPAN)
+    return history
+
+
+Act = Callable[[History, int, int], object]
+
+
+def look_up(history: History, size: int, number: int) -> object:
+    """A look-up somewhere in the epoch, or right behind its end."""
+    return history.state.lookup(0, 2 * size * SPAN // TIMES * number)
+
+
+def look_up_beside(history: History, size: int, number: int) -> object:
+    """A look-up in the piece behind."""
+    return history.state.lookup(0, 2 * size * SPAN // TIMES * number + SPAN)
+
+
+ASKED: dict[str, Act] = {
+    "look-up": look_up,
+    "look-up-beside": look_up_beside,
+    "next-txn": lambda history, _, n: history.state.next_with_txn_index(0, n),
+    "size": lambda history, *_: history.state.size_of_epoch(0),
+    "highest": lambda history, *_: history.state.highest(0),
+}
+DONE: dict[Callable[[int], History], dict[str, Act]] = {
+    appended: {
+        "append": lambda history, size, n: history.copy(size + n),
+        "finish-again": lambda history, size, n: history.update(size - 1 - n, CF),
+        "refused": lambda history, _, n: history.update(n, DF),
+        "delete-oldest": lambda history, _, n: history.delete(n),
+        "delete-newest": lambda history, size, n: history.delete(size - 1 - n),
+        "delete-anywhere": lambda history, size, n: history.delete(size // TIMES * n + size // 99),
+    },
+    reversed_: {
+        "front": lambda history, _, n: history.copy(999 - n),
+        "delete-oldest": lambda history, _, n: history.delete(999 - n),
+    },
+    with_gaps: {
+        "middle": lambda history, size, n: history.copy(size + 2 * n + 1),
+        "within": lambda history, size, n: history.copy(11 * size + n, 4 * n * SPAN + 2),
+    },
+    started_only: {
+        "add-again": lambda history, _, n: history.add(n, 5, 6),
+        "finish-of-many-open": lambda history, _, n: history.update(n, CF),
+        "delete-open": lambda history, _, n: history.delete(n + 100),
+    },
+    displaced: {
+        "take-over": lambda history, size, n: history.copy(11 * size + n, 2 * n * SPAN),
+        "delete-hidden": lambda history, _, n: history.delete(2 * n),
+        "append": lambda history, size, n: history.copy(12 * size + n, (5 * size + n) * SPAN),
+    },
+}
+
+
+def most_calls(history: History, size: int, act: Act) -> int:
+    """The most work that any one of many actions takes."""
+    history.state.lookup(0, SPAN)  # so that what is made at a first look-up is there
+    return max(calls_of(partial(act, history, size, number)) for number in range(TIMES))
+
+
+@pytest.mark.parametrize("build", DONE, ids=lambda build: build.__name__)
+def test_f89_cost_of_one_action_then_does_not_grow_with_the_partition(
+    build: Callable[[int], History],
+) -> None:
+    """With far more segments in one epoch no event and no look-up takes more steps."""
+    size = HUGE if build in (appended, reversed_) else LARGE
+    small, large = build(SMALL), build(size)
+    for name, act in (ASKED | DONE[build]).items():
+        few, many = most_calls(small, SMALL, act), most_calls(large, size, act)
+        assert 0 < many <= few + 8, f"{name}: {few} calls with {SMALL}, {many} with {size}"
+    chunks = [len(chunk) for chunk in large.state.epochs[0].slots._offsets]
+    assert max(chunks) <= slots_module.CHUNK_MAX
+    assert len(chunks) <= 2 * size / slots_module.CHUNK_MAX + 2
+    small.state.rows = dict(dict.items(small.state.rows))
+    assert violations(small.state) == []
+
+
+def test_f89_slots_emptied_from_the_front_then_leave_no_empty_chunks() -> None:
+    """Retention deletes the oldest: what is gone takes no room and no time."""
+    slots = Slots()
+    for offset in range(10_000):
+        slots.append(offset, offset.to_bytes(16))
+    for offset in range(9_999):
+        slots.remove(offset)
+    assert [len(chunk) for chunk in slots._offsets] == [1]
+    assert list(slots) == [(9_999, (9_999).to_bytes(16))]
+    assert slots.top == 9_999

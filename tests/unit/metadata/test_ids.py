@@ -1,0 +1,197 @@
+"""Topic ids, user partitions and segment ids: their bytes, their texts and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rlmm.errors import InvalidArgument
+from rlmm.metadata.ids import (
+    SegmentId,
+    TopicIdPartition,
+    Uuid,
+    require_int32,
+    require_int64,
+)
+
+ZERO = "AAAAAAAAAAAAAAAAAAAAAA"
+ORDERS_ID = Uuid.parse("OjSKW9lMTN6VnyEIzEU0nA")
+
+KAFKA_TEXTS = [
+    pytest.param("000000000000000000000000000000ca", "AAAAAAAAAAAAAAAAAAAAyg", id="ca"),
+    pytest.param("00000000000000000000000000000001", "AAAAAAAAAAAAAAAAAAAAAQ", id="one"),
+    pytest.param("00000000000000000000000000000000", ZERO, id="zero"),
+    pytest.param("ffffffffffffffffffffffffffffffff", "_____________________w", id="all-ones"),
+    pytest.param("7fffffffffffffff8000000000000000", "f_________-AAAAAAAAAAA", id="extremes"),
+    pytest.param("069f530ddb894466bd439ae5bc224ec6", "Bp9TDduJRGa9Q5rlvCJOxg", id="random"),
+    pytest.param("123e4567e89b42d3a456426614174000", "Ej5FZ-ibQtOkVkJmFBdAAA", id="with-dash"),
+    pytest.param("0123456789abcdef0123456789abcdef", "ASNFZ4mrze8BI0VniavN7w", id="digits"),
+]
+
+
+@pytest.mark.parametrize(("hexadecimal", "text"), KAFKA_TEXTS)
+def test_uuid_when_printed_then_is_kafkas_text(hexadecimal: str, text: str) -> None:
+    """A uuid prints as Kafka prints it, and its text reads back to the same bytes."""
+    uuid = Uuid(bytes.fromhex(hexadecimal))
+    assert str(uuid) == text
+    assert Uuid.parse(text) == uuid
+    assert repr(uuid) == f"Uuid({text})"
+
+
+@pytest.mark.parametrize(
+    ("text", "hexadecimal"),
+    [
+        pytest.param(ZERO + "==", 32 * "0", id="complete-padding"),
+        pytest.param(ZERO[:-1] + "B", 32 * "0", id="left-over-bits"),
+        pytest.param("_____________________-==", 32 * "f", id="left-over-bits-and-padding"),
+    ],
+)
+def test_uuid_text_when_java_reads_it_leniently_then_so_do_we(text: str, hexadecimal: str) -> None:
+    """Java's URL decoder takes complete padding and ignores the bits over 16 bytes; so do we."""
+    assert Uuid.parse(text) == bytes.fromhex(hexadecimal)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("", id="empty"),
+        pytest.param(ZERO[:-1], id="15-bytes"),
+        pytest.param(ZERO + "A", id="23-characters"),
+        pytest.param(ZERO + "AA", id="18-bytes"),
+        pytest.param(ZERO + "=", id="half-padding"),
+        pytest.param(ZERO + "===", id="25-characters"),
+        pytest.param(ZERO[:-2] + "==", id="padding-too-early"),
+        pytest.param("==" + ZERO, id="padding-first"),
+        pytest.param("A" * 11 + "=" + "A" * 11, id="padding-inside"),
+        pytest.param("+" + ZERO[1:], id="plus-of-the-other-alphabet"),
+        pytest.param("/" + ZERO[1:], id="slash-of-the-other-alphabet"),
+        pytest.param(" " + ZERO[1:], id="space"),
+        pytest.param(ZERO + "\n", id="line-end"),
+        pytest.param("\u0661" + ZERO[1:], id="foreign-digit"),
+        pytest.param("\u00c4" + ZERO[1:], id="umlaut"),
+        pytest.param("00000000-0000-0000-0000-000000000000", id="hexadecimal-form"),
+    ],
+)
+def test_uuid_text_when_kafka_refuses_it_then_is_an_invalid_argument(text: str) -> None:
+    """Text that Kafka's parser refuses is refused, and the message shows it."""
+    with pytest.raises(InvalidArgument) as caught:
+        Uuid.parse(text)
+    assert repr(text) in str(caught.value)
+
+
+@pytest.mark.parametrize("size", [0, 15, 17])
+def test_uuid_when_not_16_bytes_then_is_refused(size: int) -> None:
+    """A uuid has 16 bytes and nothing else, in whatever id it stands."""
+    with pytest.raises(InvalidArgument, match=f"got {size}"):
+        Uuid(bytes(size))
+    with pytest.raises(InvalidArgument, match=f"got {size}"):
+        TopicIdPartition(bytes(size), "orders", 0)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match=f"got {size}"):
+        SegmentId(TopicIdPartition(ORDERS_ID, "orders", 0), bytes(size))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("msb", "lsb", "hexadecimal"),
+    [
+        pytest.param(0, 0xCA, "000000000000000000000000000000ca", id="small"),
+        pytest.param(-1, -2, "fffffffffffffffffffffffffffffffe", id="negative"),
+        pytest.param(-(2**63), 2**63 - 1, "80000000000000007fffffffffffffff", id="extremes"),
+    ],
+)
+def test_uuid_when_made_of_halves_then_has_them_big_endian(
+    msb: int, lsb: int, hexadecimal: str
+) -> None:
+    """The most significant half comes first, both are Java's signed numbers, both come back."""
+    uuid = Uuid.of(msb, lsb)
+    assert uuid.hex() == hexadecimal
+    assert (uuid.msb, uuid.lsb) == (msb, lsb)
+
+
+@pytest.mark.parametrize("half", [2**63, -(2**63) - 1])
+def test_uuid_when_a_half_is_too_large_then_is_refused(half: int) -> None:
+    """What Java's long cannot hold is no half of a uuid."""
+    with pytest.raises(InvalidArgument, match="least significant half"):
+        Uuid.of(0, half)
+    with pytest.raises(InvalidArgument, match=r"most significant half"):
+        Uuid.of(half, 0)
+
+
+def test_uuid_when_compared_with_its_bytes_then_is_equal() -> None:
+    """A uuid finds what its bare bytes found, in any dict."""
+    assert {bytes(ORDERS_ID): 1}[ORDERS_ID] == 1
+
+
+def test_user_partition_when_renamed_then_is_another() -> None:
+    """Id, name and number make the identity, as in Kafka."""
+    partition = TopicIdPartition(ORDERS_ID, "orders", 3)
+    assert partition == TopicIdPartition(Uuid(bytes(ORDERS_ID)), "orders", 3)
+    others = {
+        TopicIdPartition(ORDERS_ID, "payments", 3),
+        TopicIdPartition(ORDERS_ID, "orders", 4),
+        TopicIdPartition(Uuid.of(0, 1), "orders", 3),
+    }
+    assert partition not in others
+    assert len(others) == 3
+
+
+def test_ids_when_printed_then_are_kafkas_text() -> None:
+    """A user partition prints as `<id>:<name>-<number>`, a segment adds its own uuid."""
+    partition = TopicIdPartition(ORDERS_ID, "orders", 3)
+    assert str(partition) == "OjSKW9lMTN6VnyEIzEU0nA:orders-3"
+    segment = SegmentId(partition, Uuid.parse("7V870kP2RF2vkhemwSMxug"))
+    assert str(segment) == "OjSKW9lMTN6VnyEIzEU0nA:orders-3/7V870kP2RF2vkhemwSMxug"
+
+
+@pytest.mark.parametrize("number", [-(2**31), -1, 0, 2**31 - 1])
+def test_user_partition_when_its_number_is_odd_but_fits_then_is_accepted(number: int) -> None:
+    """Kafka does not look at the sign of a partition number; neither do we."""
+    assert TopicIdPartition(ORDERS_ID, "", number).partition == number
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(2**31, id="too-large"),
+        pytest.param(-(2**31) - 1, id="too-small"),
+        pytest.param(True, id="bool"),
+        pytest.param(1.0, id="float"),
+        pytest.param("1", id="text"),
+        pytest.param(None, id="none"),
+    ],
+)
+def test_user_partition_when_its_number_is_no_int32_then_is_refused(number: Any) -> None:
+    """A number that the record's field cannot hold is refused before any I/O."""
+    with pytest.raises(InvalidArgument, match="partition must be a 32-bit integer"):
+        TopicIdPartition(ORDERS_ID, "orders", number)
+
+
+def test_user_partition_when_its_name_has_no_utf8_form_then_is_refused() -> None:
+    """A lone surrogate cannot be written into a record, so no partition carries one."""
+    with pytest.raises(InvalidArgument, match="UTF-8"):
+        TopicIdPartition(ORDERS_ID, "a\ud800", 0)
+
+
+@pytest.mark.parametrize(
+    ("require", "bits"),
+    [pytest.param(require_int32, 32, id="int32"), pytest.param(require_int64, 64, id="int64")],
+)
+def test_number_when_at_its_bounds_then_fits_and_one_further_does_not(
+    require: Any, bits: int
+) -> None:
+    """Both ends of a signed field are inclusive, and the message names the field."""
+    low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+    require("size", low)
+    require("size", high)
+    for value in (low - 1, high + 1, True, 1.0, None):
+        with pytest.raises(InvalidArgument, match=f"size must be a {bits}-bit integer"):
+            require("size", value)
+
+
+def test_ids_when_made_then_cannot_be_changed() -> None:
+    """Identities are values: they are keys of dictionaries and never change."""
+    segment = SegmentId(TopicIdPartition(ORDERS_ID, "orders", 3), Uuid.of(0, 1))
+    with pytest.raises(AttributeError):
+        segment.uuid = Uuid.of(0, 2)  # type: ignore[misc]
+    with pytest.raises(AttributeError):
+        segment.partition.topic = "payments"  # type: ignore[misc]

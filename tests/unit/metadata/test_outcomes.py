@@ -1,0 +1,138 @@
+"""The table from our verdicts and errors to what Kafka's classes do."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlmm.errors import (
+    ConfigError,
+    ImageCorrupt,
+    InvalidArgument,
+    NotPublishable,
+    NotReady,
+    RlmmError,
+    UnknownPartition,
+)
+from rlmm.metadata.outcomes import (
+    JAVA_CLASSES,
+    KafkaError,
+    Level,
+    Outcome,
+    error_of,
+    outcome_of,
+)
+from rlmm.metadata.segment import SegmentState
+from rlmm.metadata.verdicts import (
+    APPLIED,
+    DUPLICATE,
+    Applied,
+    Rejected,
+    RejectReason,
+    Remark,
+    Undecodable,
+    UndecodableReason,
+    Verdict,
+)
+
+CS, CF, DS, DF = SegmentState
+EVERYWHERE = [(level, initialized) for level in Level for initialized in (False, True)]
+
+
+def rejected(reason: RejectReason) -> Rejected:
+    """A rejection; the table looks at nothing but its reason."""
+    return Rejected(reason, CF, CS)
+
+
+ALWAYS: dict[Verdict, Outcome | KafkaError] = {
+    APPLIED: Outcome.APPLIED,
+    DUPLICATE: Outcome.APPLIED,
+    **{Applied(remark): Outcome.APPLIED for remark in Remark},
+    rejected(RejectReason.ILLEGAL_TRANSITION): Outcome.DROPPED,
+    rejected(RejectReason.ADD_NOT_STARTED): KafkaError.ILLEGAL_ARGUMENT,
+    rejected(RejectReason.UPDATE_TO_STARTED): KafkaError.ILLEGAL_ARGUMENT,
+    rejected(RejectReason.SNAPSHOT_RECORD): KafkaError.UNSUPPORTED_OPERATION,
+    Undecodable(UndecodableReason.TOMBSTONE): KafkaError.NULL_ARGUMENT,
+    Undecodable(UndecodableReason.UNKNOWN_STATE): KafkaError.NULL_POINTER,
+    Undecodable(UndecodableReason.NO_EPOCHS): KafkaError.ILLEGAL_ARGUMENT,
+    Undecodable(UndecodableReason.NEGATIVE_START_OFFSET): KafkaError.ILLEGAL_ARGUMENT,
+    Undecodable(UndecodableReason.END_BEFORE_START): KafkaError.ILLEGAL_ARGUMENT,
+    Undecodable(UndecodableReason.TRUNCATED): KafkaError.UNPARSABLE,
+    Undecodable(UndecodableReason.RECORD_VERSION_1): KafkaError.UNPARSABLE,
+    Undecodable(UndecodableReason.NULL_EPOCHS): KafkaError.UNPARSABLE,
+}
+
+
+@pytest.mark.parametrize(("level", "initialized"), EVERYWHERE)
+@pytest.mark.parametrize("verdict", ALWAYS, ids=str)
+def test_outcome_of_most_verdicts_then_is_the_same_at_both_levels(
+    verdict: Verdict, level: Level, initialized: bool
+) -> None:
+    """Applied or dropped, or the exception that stops Kafka's consumer."""
+    assert outcome_of(verdict, level, initialized=initialized) == ALWAYS[verdict]
+
+
+@pytest.mark.parametrize(
+    ("level", "initialized", "expected"),
+    [
+        (Level.CACHE, True, KafkaError.NOT_FOUND),
+        (Level.CACHE, False, Outcome.DROPPED),
+        (Level.STORE, True, Outcome.DROPPED),
+        (Level.STORE, False, Outcome.DROPPED),
+    ],
+)
+def test_outcome_of_an_unknown_segment_then_is_told_by_an_initialised_cache_only(
+    level: Level, initialized: bool, expected: Outcome | KafkaError
+) -> None:
+    """A store swallows it, and during replay nobody minds."""
+    verdict = Rejected(RejectReason.UNKNOWN_SEGMENT, None, DS)
+    assert outcome_of(verdict, level, initialized=initialized) == expected
+
+
+@pytest.mark.parametrize("reason", RejectReason)
+def test_outcome_table_then_has_every_reason_to_reject(reason: RejectReason) -> None:
+    """A new reason needs a row."""
+    for level, initialized in EVERYWHERE:
+        found = outcome_of(rejected(reason), level, initialized=initialized)
+        assert isinstance(found, Outcome | KafkaError)
+
+
+@pytest.mark.parametrize("reason", UndecodableReason)
+def test_outcome_table_then_has_every_reason_not_to_decode(reason: UndecodableReason) -> None:
+    """Kafka raises in every case: nothing undecodable is ever applied or dropped there."""
+    for level, initialized in EVERYWHERE:
+        found = outcome_of(Undecodable(reason), level, initialized=initialized)
+        assert isinstance(found, KafkaError)
+
+
+@pytest.mark.parametrize("reason", RejectReason)
+def test_f51_rejection_in_words_then_names_the_reason_and_both_states(
+    reason: RejectReason,
+) -> None:
+    """A writer is told what was there and what was asked for."""
+    assert str(rejected(reason)) == f"{reason}: COPY_SEGMENT_FINISHED -> COPY_SEGMENT_STARTED"
+    assert str(Rejected(reason, None, None)) == f"{reason}: absent -> absent"
+
+
+def test_java_classes_then_are_named_for_every_error() -> None:
+    """An adapter raises the class of Kafka's that a caller expects."""
+    assert set(JAVA_CLASSES) == set(KafkaError)
+    assert all("." in name for name in JAVA_CLASSES.values())
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (UnknownPartition("x"), KafkaError.NOT_FOUND),
+        (NotReady("x"), KafkaError.NOT_READY),
+        (InvalidArgument("x"), KafkaError.ILLEGAL_ARGUMENT),
+        (NotPublishable("x"), None),
+        (ImageCorrupt("x"), None),
+        (ConfigError("x"), None),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, RlmmError) else str(value),
+)
+def test_f83_error_of_ours_then_has_kafkas_kind_or_none(
+    error: RlmmError, expected: KafkaError | None
+) -> None:
+    """Unknown and not ready are told apart; what Kafka does not know has no kind there."""
+    assert error_of(error) == expected

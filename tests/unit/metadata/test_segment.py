@@ -1,0 +1,217 @@
+"""The two transition tables, the metadata of one segment, and what no segment can be."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from itertools import product
+from typing import Any
+
+import pytest
+
+from rlmm.errors import InvalidArgument
+from rlmm.metadata.segment import (
+    PARTITION_DELETE_TRANSITIONS,
+    TRANSITIONS,
+    PartitionDeleteState,
+    SegmentMetadata,
+    SegmentState,
+    sorted_epochs,
+)
+from tests.support.builders import finished, segment_id, started, tp, update
+
+CS, CF, DS, DF = SegmentState
+MARKED, STARTED, FINISHED = PartitionDeleteState
+
+LEGAL = {
+    (None, CS),
+    (CS, CS),
+    (CS, CF),
+    (CS, DS),
+    (CF, CF),
+    (CF, DS),
+    (DS, DS),
+    (DS, DF),
+    (DF, DF),
+}
+"""Kafka's rule set for segments, pair by pair."""
+
+LEGAL_DELETES = {
+    (None, MARKED),
+    (MARKED, MARKED),
+    (MARKED, STARTED),
+    (STARTED, STARTED),
+    (STARTED, FINISHED),
+    (FINISHED, FINISHED),
+}
+"""Kafka's rule set for the deletion of a partition, pair by pair."""
+
+
+def test_segment_transitions_are_kafkas() -> None:
+    """Every pair of states is legal exactly if Kafka's rule set has it."""
+    pairs = set(product((None, *SegmentState), SegmentState))
+    assert {pair for pair in pairs if pair[1] in TRANSITIONS[pair[0]]} == LEGAL
+    assert set(TRANSITIONS) == {None, *SegmentState}
+
+
+def test_partition_delete_transitions_are_kafkas() -> None:
+    """Every pair of delete states is legal exactly if Kafka declares it."""
+    pairs = set(product((None, *PartitionDeleteState), PartitionDeleteState))
+    legal = {pair for pair in pairs if pair[1] in PARTITION_DELETE_TRANSITIONS[pair[0]]}
+    assert legal == LEGAL_DELETES
+    assert set(PARTITION_DELETE_TRANSITIONS) == {None, *PartitionDeleteState}
+
+
+def test_states_have_the_numbers_of_the_record_form() -> None:
+    """The number of a state is the byte in the record."""
+    assert {state.name: state.value for state in SegmentState} == {
+        "COPY_SEGMENT_STARTED": 0,
+        "COPY_SEGMENT_FINISHED": 1,
+        "DELETE_SEGMENT_STARTED": 2,
+        "DELETE_SEGMENT_FINISHED": 3,
+    }
+    assert {state.name: state.value for state in PartitionDeleteState} == {
+        "DELETE_PARTITION_MARKED": 0,
+        "DELETE_PARTITION_STARTED": 1,
+        "DELETE_PARTITION_FINISHED": 2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        pytest.param({"epochs": ()}, "at least one leader epoch", id="no-epochs"),
+        pytest.param({"epochs": {}}, "at least one leader epoch", id="no-epochs-in-a-mapping"),
+        pytest.param({"start_offset": -1}, "must not be negative, got -1", id="negative-start"),
+        pytest.param(
+            {"start_offset": 5, "last_offset": 4}, "last offset 4 lies before", id="end-first"
+        ),
+        pytest.param({"start_offset": 2**63}, "start offset", id="start-too-large"),
+        pytest.param({"last_offset": 2**63}, "last offset", id="last-too-large"),
+        pytest.param({"last_offset": 99.0}, "last offset", id="last-a-float"),
+        pytest.param({"broker_id": 2**31}, "broker id", id="broker-too-large"),
+        pytest.param({"max_timestamp_ms": -(2**63) - 1}, "max timestamp", id="max-ts-too-small"),
+        pytest.param({"event_timestamp_ms": 2**63}, "event timestamp", id="event-ts-too-large"),
+        pytest.param({"size_bytes": 2**31}, "segment size", id="size-too-large"),
+        pytest.param({"epochs": ((2**31, 0),)}, "leader epoch", id="epoch-too-large"),
+        pytest.param({"epochs": ((0, 2**63),)}, "offset of a leader epoch", id="offset-too-large"),
+        pytest.param({"state": 1}, "a state must be a SegmentState", id="bare-number-as-state"),
+        pytest.param({"state": None}, "a state must be a SegmentState", id="no-state"),
+        pytest.param({"state": MARKED}, "a state must be a SegmentState", id="state-of-another"),
+    ],
+)
+def test_f84_segment_when_it_cannot_be_then_is_refused_at_construction(
+    changes: dict[str, Any], message: str
+) -> None:
+    """What Kafka's constructor or the record form refuses never comes into being."""
+    with pytest.raises(InvalidArgument, match=message):
+        replace(started("a"), **changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"start_offset": 0, "last_offset": 0}, id="one-record"),
+        pytest.param({"start_offset": 2**63 - 1, "last_offset": 2**63 - 1}, id="largest-offset"),
+        pytest.param({"broker_id": -1}, id="negative-broker"),
+        pytest.param({"max_timestamp_ms": -1, "event_timestamp_ms": -(2**63)}, id="timestamps"),
+        pytest.param({"size_bytes": -5}, id="negative-size"),
+        pytest.param({"epochs": ((-3, 0), (7, 1))}, id="negative-epoch"),
+        pytest.param({"epochs": ((0, 5000), (1, -7))}, id="epoch-offsets-outside-and-falling"),
+        pytest.param({"state": DF}, id="any-state"),
+        pytest.param({"custom_metadata": b""}, id="empty-custom-metadata"),
+    ],
+)
+def test_f84_segment_when_odd_but_legal_in_kafka_then_is_accepted(changes: dict[str, Any]) -> None:
+    """Kafka checks nothing else, so nothing else is refused."""
+    segment = replace(started("a"), **changes)
+    assert {name: getattr(segment, name) for name in changes} == changes
+
+
+@pytest.mark.parametrize(
+    "epochs",
+    [
+        pytest.param(((0, 0), (1, 50)), id="rising"),
+        pytest.param(((1, 50), (0, 0)), id="falling"),
+        pytest.param({1: 50, 0: 0}, id="mapping"),
+        pytest.param([(0, 0), (1, 50)], id="list"),
+        pytest.param([[0, 0], [1, 50]], id="lists-as-in-json"),
+        pytest.param(((0, 9), (1, 50), (0, 0)), id="twice-last-wins"),
+    ],
+)
+def test_segment_when_its_epochs_come_in_any_form_then_holds_them_sorted(epochs: Any) -> None:
+    """Whatever form the epochs came in, equal segments are equal and can be hashed."""
+    segment = replace(started("a"), epochs=epochs)
+    assert segment.epochs == ((0, 0), (1, 50))
+    assert type(segment.epochs) is tuple
+    assert len({segment, started("a", epochs={0: 0, 1: 50})}) == 1
+
+
+def test_epochs_when_one_is_listed_twice_then_the_last_wins() -> None:
+    """The order of the list decides, not the offsets."""
+    assert sorted_epochs([(3, 1), (0, 7), (3, 0)]) == ((0, 7), (3, 0))
+
+
+def test_segment_when_its_custom_metadata_is_empty_then_differs_from_absent() -> None:
+    """Present but empty and absent are two things, and every field counts for equality."""
+    absent = started("a")
+    assert absent != replace(absent, custom_metadata=b"")
+    different = {
+        "id": segment_id("b"),
+        "start_offset": 1,
+        "last_offset": 100,
+        "broker_id": 9,
+        "max_timestamp_ms": 9,
+        "event_timestamp_ms": 9,
+        "epochs": ((1, 0),),
+        "size_bytes": 9,
+        "custom_metadata": b"9",
+        "state": CF,
+        "txn_index_empty": True,
+    }
+    assert different.keys() == {field.name for field in fields(SegmentMetadata)}
+    for name, value in different.items():
+        assert replace(absent, **{name: value}) != absent, name  # type: ignore[arg-type]
+
+
+def test_segment_when_made_then_cannot_be_changed() -> None:
+    """Metadata is a value: an answer stays what it was."""
+    with pytest.raises(AttributeError):
+        started("a").state = CF  # type: ignore[misc]
+
+
+def test_segment_when_updated_then_takes_broker_time_custom_and_state_from_the_update() -> None:
+    """An update replaces four fields, always, and keeps all others."""
+    before = started(
+        "a",
+        10,
+        20,
+        {0: 10, 3: 15},
+        broker_id=1,
+        max_timestamp_ms=77,
+        event_timestamp_ms=1000,
+        size_bytes=5,
+        txn_index_empty=True,
+    )
+    after = before.updated(finished("a", broker_id=2, event_timestamp_ms=900, custom_metadata=b"x"))
+    assert after == SegmentMetadata(
+        segment_id("a"), 10, 20, 2, 77, 900, ((0, 10), (3, 15)), 5, b"x", CF, True
+    )
+
+
+def test_segment_when_updated_without_custom_metadata_then_loses_its_own() -> None:
+    """Absent in the update erases what was stored."""
+    assert started("a", custom_metadata=b"x").updated(update("a", DS)).custom_metadata is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(segment_id("b"), id="other-segment"),
+        pytest.param(segment_id("a", tp(partition=8)), id="other-partition"),
+        pytest.param(segment_id("a", tp("payments")), id="other-name"),
+    ],
+)
+def test_segment_when_the_update_is_of_another_then_refuses_it(other: Any) -> None:
+    """The whole id has to match, its partition included."""
+    with pytest.raises(InvalidArgument, match="does not belong to"):
+        started("a").updated(finished(other))

@@ -1,0 +1,290 @@
+"""Record sets into a shard: every offset accounted for, whatever the bytes are."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import InvalidArgument
+from rlmm.metadata.ids import INT64_MAX
+from rlmm.metadata.report import Tally
+from rlmm.metadata.segment import SegmentState
+from rlmm.records.compression import Compression
+from rlmm.records.control import ControlType
+from rlmm.records.record_set import RecordSet
+from rlmm.records.writer import Producer, build_batch, records_of
+from tests.support.batches import forge, record
+from tests.support.builders import (
+    delete_started,
+    finished,
+    segment_id,
+    started,
+    tp,
+)
+from tests.support.record_sets import hole_batch, life, marker
+from tests.support.shards import (
+    METADATA_PARTITION,
+    Tier,
+    apply,
+    batch_of,
+    new_shard,
+    record_set,
+    values_of,
+)
+
+if TYPE_CHECKING:
+    from rlmm.metadata.events import Event
+
+CS, CF, DS, DF = SegmentState
+
+
+def test_record_set_of_many_batches_then_is_applied_whole() -> None:
+    """Batches of every size, compressed or not, in one set."""
+    events = [event for number in range(10) for event in life(number, number * 10)[:2]]
+    values = values_of(events)
+    data = b"".join(
+        build_batch(
+            records_of(values[first:stop], first),
+            first,
+            compression=compression,
+        )
+        for first, stop, compression in (
+            (0, 1, Compression.NONE),
+            (1, 8, Compression.GZIP),
+            (8, 9, Compression.LZ4),
+            (9, 20, Compression.ZSTD),
+        )
+    )
+    shard = new_shard()
+    report = apply(shard, RecordSet(METADATA_PARTITION, data))
+    assert report.tally == Tally(applied=20)
+    assert (report.complete, report.damage, report.entries, report.deleted) == (True, None, (), ())
+    assert [segment.start_offset for segment in shard.segments(tp())] == list(range(0, 100, 10))
+    assert all(segment.state is CF for segment in shard.segments(tp()))
+
+
+def test_record_set_of_no_bytes_then_is_complete_and_moves_to_its_end() -> None:
+    """An empty fetch may still say where the log goes on."""
+    shard = new_shard(position=5)
+    assert apply(shard, record_set()).complete
+    assert shard.position == 5
+    report = apply(shard, record_set(next_offset=9))
+    assert (shard.position, report.tally) == (9, Tally(missing=4))
+
+
+def test_control_batches_then_move_the_position_and_are_counted() -> None:
+    """Markers use up offsets; the records of aborted transactions are applied all the same."""
+    shard = new_shard()
+    producer = Producer(id=7, epoch=0, base_sequence=0, is_transactional=True)
+    aborted = build_batch(records_of(values_of(life("s")[:2]), 0), 0, producer=producer)
+    report = apply(shard, record_set(aborted, marker(2, ControlType.ABORT), marker(5)))
+    assert report.tally == Tally(applied=2, control=2, missing=2)
+    assert shard.position == 6
+    assert shard.segment_for(tp(), 0, 5) is not None
+
+
+@pytest.mark.parametrize(("record_count", "counted"), [(1, 1), (3, 3), (5, 3), (9, 3)])
+def test_control_batch_with_the_position_in_its_midst_then_is_counted_from_there(
+    record_count: int, counted: int
+) -> None:
+    """However many records its header claims, no more are counted than there are offsets left."""
+    shard = new_shard(position=12)
+    data = forge(
+        record(0, b"\0" * 6, key=b"\0\0\0\1"),
+        record_count,
+        base_offset=10,
+        last_offset_delta=4,
+        attributes=0x30,
+        producer_id=7,
+        producer_epoch=0,
+    )
+    report = apply(shard, record_set(data))
+    assert report.next_offset == 15
+    assert report.tally == Tally(control=counted, missing=3 - counted)
+
+
+def test_compaction_holes_then_are_counted_as_missing() -> None:
+    """Before, between and behind the records of a batch, and between batches."""
+    shard = new_shard()
+    first, second = life("a")[:2]
+    data = hole_batch({12: first, 15: second}, 10, 19)
+    report = apply(shard, record_set(data, batch_of([started("b", 10, 19)], 25)))
+    assert report.tally == Tally(applied=3, missing=23)
+    assert shard.position == 26
+
+
+def test_empty_batches_then_move_the_position() -> None:
+    """What compaction leaves where nothing was worth keeping."""
+    shard = new_shard()
+    data = build_batch([], 0, last_offset=7)
+    report = apply(shard, record_set(data, build_batch([], 20, last_offset=20)))
+    assert (shard.position, report.tally) == (21, Tally(missing=21))
+
+
+def test_log_end_behind_the_last_batch_then_is_reached() -> None:
+    """The log knows its position better than the batches; nothing ever moves back."""
+    shard = new_shard()
+    data = batch_of(life("a"))
+    apply(shard, record_set(data, next_offset=10))
+    assert shard.position == 10
+    apply(shard, record_set(data, next_offset=3))
+    assert shard.position == 10
+
+
+def test_partial_tail_then_is_a_clean_end() -> None:
+    """A batch that is cut off is not there yet; the next fetch begins with it."""
+    whole, tail = batch_of(life("a")[:2]), batch_of(life("a")[2:], 2)
+    for size in (1, 12, 60, len(tail) - 1):
+        shard = new_shard()
+        report = apply(shard, record_set(whole, tail[:size]))
+        assert (report.complete, report.damage, shard.position) == (True, None, 2)
+        apply(shard, record_set(tail))
+        assert shard.segments(tp()) == []
+        assert shard.position == 4
+
+
+def test_preallocated_zeros_then_are_a_clean_end() -> None:
+    """The unwritten rest of a log file holds nothing."""
+    shard = new_shard()
+    assert apply(shard, record_set(batch_of(life("a")), bytes(300))).complete
+    assert shard.position == 4
+
+
+def test_f4_records_below_the_position_then_are_stepped_over() -> None:
+    """A repeated finish of a displaced segment and a repeated start of a deleted one do nothing."""
+    history: list[Event] = [
+        started("old", 0, 100),
+        finished("old"),
+        started("new", 0, 200),
+        finished("new"),
+        *life("gone", 300),
+    ]
+    shard = new_shard()
+    data = batch_of(history)
+    apply(shard, record_set(data))
+    image = shard.image()
+    report = apply(shard, record_set(data))
+    assert (report.tally, report.redelivered, report.entries) == (Tally(), 8, ())
+    apply(shard, record_set(*(batch_of([event], at) for at, event in enumerate(history))))
+    assert shard.image() == image
+    found = shard.segment_for(tp(), 0, 50)
+    assert found is not None
+    assert found.id == segment_id("new")
+    assert shard.segment(segment_id("gone")) is None
+    assert shard.statistics().redelivered == 16
+
+
+@pytest.mark.parametrize("position", range(9))
+def test_f4_batch_that_begins_below_the_position_then_is_applied_from_there(position: int) -> None:
+    """A fetch gives whole batches: what lies below the position in one is not looked at."""
+    events = [*life("a"), *life("b", 10)]
+    whole, resumed = new_shard(), new_shard()
+    apply(whole, record_set(batch_of(events)))
+    if position:
+        apply(resumed, record_set(batch_of(events[:position])))
+    report = apply(resumed, record_set(batch_of(events)))
+    assert report.redelivered == position
+    assert report.tally.offsets == 8 - position
+    assert resumed.image() == whole.image()
+
+
+def test_f79_whole_log_when_replayed_at_later_offsets_then_leads_to_the_same_answers() -> None:
+    """Copied again behind itself: adds of live ids are refused, deletions are done once more."""
+    history: list[Event] = [
+        started("kept", 0, 99),
+        finished("kept"),
+        *life("gone", 100),
+        started("leaving", 200, 299),
+        finished("leaving"),
+        delete_started("leaving"),
+    ]
+    tier = Tier()
+    apply(tier.shard, record_set(batch_of(history)))
+    before = (tier.shard.segments(tp()), tier.highest(0), tier.size(0))
+    epoch = tier.shard.epoch_view(tp(), 0)
+    report = apply(tier.shard, record_set(batch_of(history, 9)))
+    assert (tier.shard.segments(tp()), tier.highest(0), tier.size(0)) == before
+    assert tier.shard.epoch_view(tp(), 0) == epoch
+    assert report.tally == Tally(applied=4, duplicate=2, rejected=3)
+
+
+def test_record_set_of_another_partition_then_is_refused() -> None:
+    """Its offsets mean something else."""
+    shard = new_shard()
+    with pytest.raises(InvalidArgument, match="metadata partition 4 for 3"):
+        shard.apply(RecordSet(4, batch_of(life("a"))))
+    assert shard.position == 0
+    assert list(shard.partitions()) == []
+
+
+@pytest.mark.parametrize(("partition", "position"), [(-1, 0), (0, -1)])
+def test_shard_of_negative_partition_or_position_then_is_refused(
+    partition: int, position: int
+) -> None:
+    """Neither exists."""
+    with pytest.raises(InvalidArgument, match="negative"):
+        type(new_shard())(partition, position)
+
+
+@pytest.mark.parametrize("offset", [4, -1, INT64_MAX], ids=["below", "negative", "largest"])
+def test_event_at_an_offset_that_cannot_be_then_is_refused(offset: int) -> None:
+    """Not below the position, and the next offset must still be one."""
+    shard = new_shard(position=5)
+    with pytest.raises(InvalidArgument, match="offset"):
+        shard.apply_event(started("a"), offset)
+    assert shard.position == 5
+
+
+def test_event_beyond_the_position_then_leaves_missing_offsets() -> None:
+    """Given one by one, the offsets between count as in a record set."""
+    shard = new_shard(position=5)
+    shard.apply_event(started("a"), 9)
+    shard.apply_event(finished("a"))
+    assert shard.statistics().tally == Tally(applied=2, missing=4)
+    assert shard.position == 11
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_i4_any_mixture_of_batches_then_is_accounted_for(seed: int) -> None:
+    """Markers, holes, empty batches, bad records, limits, redelivery: each offset counts once."""
+    rng = random.Random(seed)
+    batches: list[bytes] = []
+    at = 0
+    for number in range(12):
+        at += rng.choice((0, 0, 0, 3))
+        kind = rng.choice(("events", "events", "marker", "empty", "holes", "lost"))
+        events = life(number % 5, 10 * number)
+        if kind == "marker":
+            batches.append(marker(at))
+            at += 1
+        elif kind == "empty":
+            batches.append(build_batch([], at, last_offset=at + 2))
+            at += 3
+        elif kind == "holes":
+            batches.append(hole_batch({at + 1: events[0], at + 4: events[1]}, at, at + 6))
+            at += 7
+        elif kind == "lost":
+            batches.append(forge(record(0, values_of(events)[0]) + b"\x7f", 3, base_offset=at))
+            at += 3
+        else:
+            given: list[Event | bytes | None] = [*events, None, b"?"]
+            chosen = rng.sample(given, rng.randint(1, 6))
+            batches.append(batch_of(chosen, at))
+            at += len(chosen)
+    whole, pieces = new_shard(), new_shard()
+    expected = apply(whole, record_set(*batches, next_offset=at + 5))
+    assert (expected.complete, whole.position) == (True, at + 5)
+    first = 0
+    while first < len(batches):
+        stop = min(len(batches), first + rng.randint(1, 4))
+        again = max(0, first - rng.randint(0, 2))
+        piece = record_set(*batches[again:stop])
+        while not apply(pieces, piece, rng.randint(1, 5)).complete:
+            pass
+        first = stop
+    apply(pieces, record_set(next_offset=at + 5))
+    assert pieces.image() == whole.image()
+    assert pieces.statistics().tally == whole.statistics().tally == expected.tally
+    assert expected.tally.offsets == at + 5

@@ -1,0 +1,140 @@
+"""Batches whose offsets cannot be true, batches that are cut off, and damage that is passed."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from rlmm.errors import InvalidArgument
+from rlmm.metadata.image_reading import read_partition_image
+from rlmm.metadata.python_shard import STEPS_MAX
+from rlmm.records.control import ControlType
+from rlmm.records.damage import DamageReason
+from rlmm.records.writer import Producer, build_batch, build_control_batch
+from tests.support.builders import finished, started, tp
+from tests.support.shards import batch_of, new_shard, record_set
+
+PRODUCER = Producer(1, 0, is_transactional=True)
+FIRST = batch_of([started("a"), finished("a")])
+SECOND = batch_of([started("b", 100, 199), finished("b")], 2)
+THIRD = batch_of([started("c", 200, 299), finished("c")], 4)
+
+
+def moved(batch: bytes, base_offset: int) -> bytes:
+    """The batch with another base offset, which no checksum covers."""
+    return struct.pack(">q", base_offset) + batch[8:]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "next_offset"),
+    [
+        pytest.param(2 ^ 1 << 40, None, id="far ahead, and more behind it"),
+        pytest.param(2 ^ 1 << 40, 6, id="far ahead, in a set whose end is known"),
+        pytest.param(3, None, id="one ahead, over the begin of the next"),
+        pytest.param(0, None, id="below the batch before it"),
+    ],
+)
+def test_batch_with_a_flipped_base_offset_then_is_not_passed(
+    wrong: int, next_offset: int | None
+) -> None:
+    """The checksum does not cover it, so what stands around it decides; nothing is skipped."""
+    shard = new_shard()
+    report = shard.apply(record_set(FIRST, moved(SECOND, wrong), THIRD, next_offset=next_offset))
+    assert report.damage is not None
+    assert report.damage.reason is DamageReason.BAD_OFFSETS
+    assert (report.next_offset, report.complete) == (2, False)
+    assert report.tally.missing == 0
+
+
+def test_last_batch_with_a_flipped_base_offset_where_the_end_is_known_then_is_not_passed() -> None:
+    """Nothing stands behind it, but the log has said where the set ends."""
+    report = new_shard().apply(record_set(FIRST, moved(SECOND, 1 << 40), next_offset=4))
+    assert report.damage is not None
+    assert report.next_offset == 2
+
+
+def test_hole_between_batches_then_is_no_damage() -> None:
+    """Compaction leaves holes: a batch that begins late and ends before the next is sound."""
+    shard = new_shard()
+    report = shard.apply(record_set(FIRST, moved(SECOND, 10), moved(THIRD, 20), next_offset=30))
+    assert report.complete
+    assert (report.tally.applied, report.tally.missing, report.next_offset) == (6, 24, 30)
+
+
+@pytest.mark.parametrize("size", [1, 40, len(SECOND) - 1])
+def test_batch_that_is_cut_off_where_the_end_is_known_then_is_not_skipped(size: int) -> None:
+    """The known end may lie behind what the fetch could hold: the position stays before the cut."""
+    shard = new_shard()
+    report = shard.apply(record_set(FIRST, SECOND[:size], next_offset=4))
+    assert report.complete
+    assert (report.next_offset, report.tally.missing) == (2, 0)
+    assert shard.apply(record_set(SECOND, next_offset=4)).next_offset == 4
+
+
+def test_damaged_batches_side_by_side_then_are_passed_together() -> None:
+    """What lies behind the last of them says where the log goes on; then the rest applies."""
+    shard = new_shard()
+    broken = SECOND[:-1] + bytes((SECOND[-1] ^ 1,))
+    given = record_set(FIRST, broken, moved(broken, 4), moved(THIRD, 6))
+    report = shard.apply(given)
+    assert report.damage is not None
+    aside = shard.set_aside(report.damage, given.data, 6)
+    assert (aside.tally.undecodable, aside.next_offset) == (4, 6)
+    rest = shard.apply(given)
+    assert rest.complete
+    assert (rest.tally.applied, rest.next_offset) == (2, 8)
+
+
+def test_damaged_batch_at_the_end_when_set_aside_then_is_behind() -> None:
+    """The same record set given once more has nothing left, though nothing follows the damage."""
+    shard = new_shard()
+    given = record_set(FIRST, SECOND[:-1] + bytes((SECOND[-1] ^ 1,)))
+    report = shard.apply(given)
+    assert report.damage is not None
+    shard.set_aside(report.damage, given.data, 4)
+    assert shard.apply(given).complete
+    assert shard.position == 4
+
+
+@pytest.mark.parametrize("next_offset", [0, 2, 2**63])
+def test_damage_when_set_aside_to_nowhere_then_is_refused(next_offset: int) -> None:
+    """Setting aside moves forward, to an offset that can be."""
+    shard = new_shard()
+    given = record_set(FIRST, SECOND[:-1] + bytes((SECOND[-1] ^ 1,)))
+    report = shard.apply(given)
+    assert report.damage is not None
+    with pytest.raises(InvalidArgument, match=str(next_offset)):
+        shard.set_aside(report.damage, given.data, next_offset)
+    assert shard.position == 2
+
+
+@pytest.mark.parametrize("kind", ["empty", "control"])
+def test_max_events_where_no_batch_has_a_record_then_still_ends_the_call(kind: str) -> None:
+    """Stepping over is work too: a call that is limited steps over so many batches and stops."""
+    batches = [
+        build_batch([], at, last_offset=at)
+        if kind == "empty"
+        else build_control_batch(ControlType.COMMIT, at, producer=PRODUCER, timestamp_ms=0)
+        for at in range(STEPS_MAX + 5)
+    ]
+    shard = new_shard()
+    given = record_set(*batches)
+    assert not shard.apply(given, 1).complete
+    assert shard.position == STEPS_MAX
+    assert shard.apply(given, 1).complete
+    assert shard.position == STEPS_MAX + 5
+    assert new_shard().apply(given).complete
+
+
+def test_image_of_one_partition_when_taken_over_then_replaces_what_was_known() -> None:
+    """A user partition moves between shards with everything that is known of it."""
+    whole, other = new_shard(), new_shard()
+    whole.apply(record_set(FIRST, SECOND))
+    other.apply(record_set(THIRD[:0], batch_of([started("x"), finished("x")])))
+    image = whole.partition_image(tp())
+    assert image is not None
+    assert other.import_partition(image) == tp()
+    assert other.partition_image(tp()) == image
+    assert other.segments(tp()) == whole.segments(tp())
+    assert read_partition_image(image).key in other._states

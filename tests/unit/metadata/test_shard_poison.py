@@ -1,0 +1,210 @@
+"""Records and batches that cannot be trusted, between those that can."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlmm.errors import InvalidArgument
+from rlmm.metadata.codec import encode_any
+from rlmm.metadata.codec.encoding import encode_varint
+from rlmm.metadata.codec.layout import VALUE_BYTES_MAX
+from rlmm.metadata.ids import INT64_MAX
+from rlmm.metadata.report import Tally
+from rlmm.metadata.segment import SegmentState
+from rlmm.metadata.verdicts import (
+    COUNTED_APART,
+    Rejected,
+    RejectReason,
+    Undecodable,
+    UndecodableReason,
+)
+from rlmm.records.damage import DamageReason
+from tests.support.batches import forge, record
+from tests.support.builders import (
+    started,
+    tp,
+    update,
+)
+from tests.support.record_sets import broken, life
+from tests.support.shards import (
+    METADATA_PARTITION,
+    Tier,
+    apply,
+    batch_of,
+    check_report,
+    new_shard,
+    record_set,
+    values_of,
+)
+
+CS, CF, DS, DF = SegmentState
+
+
+GOOD = encode_any(started("good", 0, 9))
+_HEAD = 3 + 7 + 16 + 4 + 1 + 16 + 1  # up to the start offset, name `orders`
+_EPOCHS = _HEAD + 8 + 8 + 4 + 8 + 8
+POISON: dict[UndecodableReason, bytes | None] = {
+    UndecodableReason.TOMBSTONE: None,
+    UndecodableReason.RECORD_VERSION_1: b"\x01\x00\x01" + GOOD[3:],
+    UndecodableReason.EMPTY_VALUE: b"",
+    UndecodableReason.BAD_VARINT: b"\xff" * 6,
+    UndecodableReason.UNKNOWN_FRAME_VERSION: b"\x02" + GOOD[1:],
+    UndecodableReason.UNKNOWN_API_KEY: b"\x01\x04\x00" + GOOD[3:],
+    UndecodableReason.UNKNOWN_RECORD_VERSION: b"\x01\x00\x02" + GOOD[3:],
+    UndecodableReason.TRUNCATED: GOOD[:-3],
+    UndecodableReason.TRAILING_BYTES: GOOD + b"\x00",
+    UndecodableReason.NULL_NAME: b"\x01\x00\x00\x00" + GOOD[10:],
+    UndecodableReason.NAME_TOO_LONG: (
+        b"\x01\x00\x00" + encode_varint(32_769) + b"n" * 32_768 + GOOD[10:]
+    ),
+    UndecodableReason.NULL_EPOCHS: GOOD[:_EPOCHS] + b"\x00" + GOOD[_EPOCHS + 14 :],
+    UndecodableReason.NO_EPOCHS: GOOD[:_EPOCHS] + b"\x01" + GOOD[_EPOCHS + 14 :],
+    UndecodableReason.NEGATIVE_START_OFFSET: GOOD[:_HEAD] + b"\xff" * 8 + GOOD[_HEAD + 8 :],
+    UndecodableReason.END_BEFORE_START: GOOD[:_HEAD] + b"\x00" * 7 + b"\x0a" + GOOD[_HEAD + 8 :],
+    UndecodableReason.UNKNOWN_STATE: GOOD[:-2] + b"\x09\x00",
+    UndecodableReason.OVERSIZED: bytes(VALUE_BYTES_MAX + 1),
+}
+
+
+def test_poison_table_then_has_every_reason() -> None:
+    """A new reason needs a value that shows it; a damaged batch is not a value."""
+    assert {*POISON, UndecodableReason.DAMAGED_BATCH} == set(UndecodableReason)
+    assert set(POISON) >= COUNTED_APART
+
+
+@pytest.mark.parametrize("reason", POISON)
+def test_f62_poison_between_good_records_then_is_set_aside_and_the_good_ones_apply(
+    reason: UndecodableReason,
+) -> None:
+    """Counted once, with bytes, offset and reason; the record set goes on behind it."""
+    shard = new_shard(position=7)
+    value = POISON[reason]
+    good = life("good")
+    report = apply(shard, record_set(batch_of([good[0], value, good[1]], 7)))
+    (entry,) = report.entries
+    assert isinstance(entry.verdict, Undecodable)
+    assert entry.verdict.reason is reason
+    assert (entry.offset, entry.next_offset, entry.value) == (8, 9, value)
+    assert report.partition == METADATA_PARTITION
+    assert report.tally == Tally(applied=2, undecodable=1)
+    assert shard.statistics().undecodable_by_reason == {reason: 1}
+    assert shard.segment_for(tp(), 0, 5) is not None
+
+
+def test_f63_poison_then_is_visible_in_the_statistics_whatever_came_before() -> None:
+    """Moving past bad records is on record: how many, and why, since the shard was made."""
+    shard = new_shard()
+    values = [POISON[reason] for reason in POISON if reason is not UndecodableReason.OVERSIZED]
+    apply(shard, record_set(batch_of([*values, GOOD, *values])))
+    statistics = shard.statistics()
+    assert statistics.tally == Tally(applied=1, undecodable=2 * len(values))
+    assert set(statistics.undecodable_by_reason.values()) == {2}
+    redelivered = apply(shard, record_set(batch_of([*values, GOOD, *values])))
+    assert redelivered.entries == ()
+    assert shard.statistics().tally == statistics.tally
+
+
+def test_f62_update_to_started_then_is_rejected_not_poison() -> None:
+    """It is understood, and refused."""
+    tier = Tier()
+    tier.start("s")
+    assert tier.event(update("s", CS)) == Rejected(RejectReason.UPDATE_TO_STARTED, CS, CS)
+    assert tier.shard.statistics().tally.undecodable == 0
+
+
+def test_damaged_batch_then_stops_before_it_and_can_be_set_aside() -> None:
+    """Nothing of it is applied, nothing behind it before it was decided what becomes of it."""
+    shard = new_shard()
+    bad = broken(batch_of(life("bad", 50), 2))
+    given = record_set(batch_of(life("a")[:2]), bad, batch_of(life("b", 10)[:2], 6))
+    report = apply(shard, given)
+    assert (report.complete, report.next_offset, report.tally) == (False, 2, Tally(applied=2))
+    damage = report.damage
+    assert damage is not None
+    assert damage.reason is DamageReason.CRC_MISMATCH
+    assert apply(shard, given).damage == damage
+    aside = check_report(shard.set_aside(damage, given.data, 6))
+    assert (aside.from_offset, aside.next_offset) == (2, 6)
+    (entry,) = aside.entries
+    assert (entry.offset, entry.next_offset, entry.value) == (2, 6, bad)
+    assert isinstance(entry.verdict, Undecodable)
+    assert entry.verdict.reason is UndecodableReason.DAMAGED_BATCH
+    assert shard.statistics().undecodable_by_reason == {UndecodableReason.DAMAGED_BATCH: 4}
+    last = apply(shard, given)
+    assert (last.complete, last.tally, shard.position) == (True, Tally(applied=2), 8)
+    assert [segment.start_offset for segment in shard.segments(tp())] == [0, 10]
+
+
+def test_damaged_batch_below_the_position_then_is_passed() -> None:
+    """Where a sound batch or the log end shows that it is over, its damage is nobody's concern."""
+    bad = broken(batch_of(life("bad", 50)))
+    shard = new_shard(position=4)
+    report = apply(shard, record_set(bad, batch_of(life("a"), 4)))
+    assert (report.complete, report.tally) == (True, Tally(applied=4))
+    assert apply(new_shard(position=4), record_set(bad, next_offset=4)).complete
+    assert not apply(new_shard(position=4), record_set(bad, next_offset=5)).complete
+    assert not apply(new_shard(position=4), record_set(bad)).complete
+
+
+def test_batch_of_unbelievable_length_then_stops_the_set() -> None:
+    """What stands behind it cannot be found."""
+    shard = new_shard()
+    wrong = forge(b"", 0, base_offset=2, length=2**31 - 1)
+    report = apply(shard, record_set(batch_of(life("a")[:2]), wrong, batch_of(life("b"), 3)))
+    assert report.damage is not None
+    assert (report.damage.stop, shard.position) == (None, 2)
+    check_report(shard.set_aside(report.damage, wrong, 3))
+    assert shard.position == 3
+
+
+@pytest.mark.parametrize("next_offset", [-1, 2, INT64_MAX + 1])
+def test_set_aside_that_would_not_move_on_then_is_refused(next_offset: int) -> None:
+    """The position rises or stays; it is never set beyond the largest offset."""
+    shard = new_shard()
+    report = apply(shard, record_set(batch_of(life("a")[:2]), broken(batch_of(life("b"), 2))))
+    assert report.damage is not None
+    with pytest.raises(InvalidArgument, match="set aside"):
+        shard.set_aside(report.damage, b"", next_offset)
+    assert shard.position == 2
+
+
+def test_f62_damaged_records_in_a_sound_batch_then_are_set_aside_with_its_bytes() -> None:
+    """The records before the damage apply; the rest of the batch's offsets are counted once."""
+    values = values_of(life("a"))
+    section = record(0, values[0]) + record(1, values[1]) + b"\x7f junk"
+    bad = forge(section, 4, base_offset=10, last_offset_delta=4)
+    shard = new_shard(position=10)
+    report = apply(shard, record_set(bad, batch_of([started("b", 10, 19)], 15)))
+    (entry,) = report.entries
+    assert (entry.offset, entry.next_offset, entry.value) == (12, 15, bad)
+    assert report.tally == Tally(applied=3, undecodable=3)
+    assert shard.statistics().undecodable_by_reason == {UndecodableReason.DAMAGED_BATCH: 3}
+    assert report.complete
+
+
+def test_damaged_records_where_some_are_below_the_position_then_count_from_there() -> None:
+    """What was passed before is not counted again."""
+    bad = forge(record(0, values_of(life("a"))[0]) + b"\x7f", 5, base_offset=10)
+    shard = new_shard(position=13)
+    report = apply(shard, record_set(bad))
+    assert (report.tally, report.redelivered) == (Tally(undecodable=2), 1)
+    again = apply(shard, record_set(bad))
+    assert (again.tally, again.entries) == (Tally(), ())
+
+
+def test_undecompressable_batch_then_is_lost_as_a_whole() -> None:
+    """All its offsets are undecodable; the batch behind it applies."""
+    bad = forge(b"no gzip", 3, base_offset=0, attributes=1)
+    shard = new_shard()
+    report = apply(shard, record_set(bad, batch_of(life("a")[:2], 3)))
+    assert report.tally == Tally(applied=2, undecodable=3)
+    assert report.entries[0].value == bad
+
+
+def test_superfluous_bytes_behind_the_records_then_cost_no_event() -> None:
+    """Every record that the header counts was read, so nothing was lost."""
+    values = values_of(life("a"))
+    section = b"".join(record(at, value) for at, value in enumerate(values)) + b"\0\0"
+    shard = new_shard()
+    report = apply(shard, record_set(forge(section, 4)))
+    assert (report.tally, report.next_offset) == (Tally(applied=4), 4)

@@ -1,0 +1,216 @@
+"""What a shard says of a record set: entries, counts, and what an exception leaves behind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.metadata.events import SegmentSnapshot
+from rlmm.metadata.ids import Uuid
+from rlmm.metadata.report import Entry, Tally
+from rlmm.metadata.segment import PartitionDeleteState, SegmentState
+from rlmm.metadata.verdicts import (
+    DUPLICATE,
+    Applied,
+    Rejected,
+    RejectReason,
+    Remark,
+    Undecodable,
+    UndecodableReason,
+)
+from tests.support.builders import (
+    finished,
+    partition_delete,
+    segment_id,
+    started,
+    tp,
+    update,
+)
+from tests.support.record_sets import FINISHED, life, mixed_data
+from tests.support.shards import (
+    METADATA_PARTITION,
+    apply,
+    batch_of,
+    check_report,
+    new_shard,
+    record_set,
+)
+
+if TYPE_CHECKING:
+    from rlmm.metadata.events import Event
+    from rlmm.metadata.python_shard import PythonShard
+
+CS, CF, DS, DF = SegmentState
+
+
+def test_report_then_has_an_entry_for_every_event_that_was_not_simply_applied() -> None:
+    """With offset, verdict, partition and segment; bytes only of what was not understood."""
+    other = tp("payments", 2)
+    snapshot = SegmentSnapshot(Uuid.of(0, 1), 0, 9, 1, 0, 0, ((0, 0),), 10, None, CF)
+    shard = new_shard(position=100)
+    events: list[Event | bytes | None] = [
+        started("a"),
+        started("a"),
+        update("a", DF),
+        finished("a", broker_id=2),
+        update(segment_id("x", other), CF),
+        b"\x01\x09\x00",
+        snapshot,
+        None,
+        partition_delete(FINISHED, other),
+        started("b"),
+        started(segment_id("y", other)),
+    ]
+    report = apply(shard, record_set(batch_of(events, 100)))
+    a, x = segment_id("a").uuid, segment_id("x").uuid
+    assert report.entries == (
+        Entry(101, 102, DUPLICATE, tp(), a),
+        Entry(102, 103, Rejected(RejectReason.ILLEGAL_TRANSITION, CS, DF), tp(), a),
+        Entry(103, 104, Applied(Remark.FINISHED_BY_ANOTHER_BROKER), tp(), a),
+        Entry(104, 105, Rejected(RejectReason.UNKNOWN_SEGMENT, None, CF), other, x),
+        Entry(
+            105,
+            106,
+            Undecodable(UndecodableReason.UNKNOWN_API_KEY, "api key 9"),
+            value=b"\x01\x09\x00",
+        ),
+        Entry(106, 107, Rejected(RejectReason.SNAPSHOT_RECORD, None, CF)),
+        Entry(107, 108, Undecodable(UndecodableReason.TOMBSTONE, "null value")),
+        Entry(108, 109, Applied(Remark.PARTITION_DELETE_OUT_OF_ORDER), other),
+        Entry(110, 111, Applied(Remark.PARTITION_WAS_DELETED), other, segment_id("y").uuid),
+    )
+    assert report.tally == Tally(applied=5, duplicate=1, rejected=3, undecodable=2)
+    assert report.deleted == (other,)
+
+
+def test_f78_rejected_event_then_is_counted_by_reason_and_the_position_moves() -> None:
+    """Its partition, segment and offset are in the report; the others around it apply."""
+    shard = new_shard()
+    events: list[Event] = [
+        started("a"),
+        update("a", DF),
+        started("b", 100, 199),
+        finished("a"),
+    ]
+    report = apply(shard, record_set(batch_of(events)))
+    (entry,) = report.entries
+    assert (entry.offset, entry.partition, entry.segment) == (1, tp(), segment_id("a").uuid)
+    assert shard.position == 4
+    assert shard.statistics().rejected_by_reason == {RejectReason.ILLEGAL_TRANSITION: 1}
+    assert [segment.state for segment in shard.segments(tp())] == [CF, CS]
+
+
+def test_f57_finish_by_another_broker_then_is_applied_and_reported() -> None:
+    """A late finish of a deposed leader is Kafka's to accept; it deserves a look, and gets it."""
+    shard = new_shard()
+    apply(shard, record_set(batch_of([started("a"), finished("a", broker_id=9)])))
+    assert shard.statistics().remarks == {Remark.FINISHED_BY_ANOTHER_BROKER: 1}
+    assert shard.segment_for(tp(), 0, 5) is not None
+
+
+def test_statistics_then_add_up_over_calls() -> None:
+    """Reports and single events alike; a call's counts are its own."""
+    shard = new_shard()
+    total = Tally()
+    for first in range(0, 40, 4):
+        events: list[Event | bytes | None] = [*life(first, first)[:2], b"", None]
+        report = apply(shard, record_set(batch_of(events, first)))
+        total.add(report.tally)
+    shard.apply_event(None)
+    shard.apply_event(update("nobody", DF))
+    total.undecodable += 1
+    total.rejected += 1
+    statistics = shard.statistics()
+    assert statistics.tally == total
+    assert statistics.tally.offsets == statistics.position == 42
+    assert statistics.undecodable_by_reason == {
+        UndecodableReason.EMPTY_VALUE: 10,
+        UndecodableReason.TOMBSTONE: 11,
+    }
+    assert statistics.rejected_by_reason == {RejectReason.UNKNOWN_SEGMENT: 1}
+    assert (statistics.segments_finished, statistics.partition) == (10, METADATA_PARTITION)
+
+
+def test_statistics_then_are_a_snapshot() -> None:
+    """What was handed out does not change with the next event."""
+    shard = new_shard()
+    before = shard.statistics()
+    shard.apply_event(None)
+    assert before.tally == Tally()
+    assert before.undecodable_by_reason == {}
+
+
+def test_deleted_partitions_then_are_reported_once_each_time() -> None:
+    """In the report of the call that finished them, also when the record is a repeat."""
+    shard = new_shard()
+    end = partition_delete(FINISHED)
+    assert apply(shard, record_set(batch_of([end]))).deleted == (tp(),)
+    assert apply(shard, record_set(batch_of([started("a")], 1))).deleted == ()
+    shard.apply_event(end)
+    assert apply(shard, record_set(batch_of([started("b")], 3))).deleted == ()
+    assert apply(shard, record_set(batch_of([end, end], 4))).deleted == (tp(), tp())
+
+
+class Injected(Exception):
+    """Raised from within the state machine."""
+
+
+def fail_once(monkeypatch: pytest.MonkeyPatch, shard: PythonShard, at: int) -> None:
+    """Let the shard fail at the event of offset *at*, before it is judged."""
+    decode = shard._apply_decoded
+
+    def failing(event: object, offset: int, turn: object) -> object:
+        if offset == at:
+            monkeypatch.setattr(shard, "_apply_decoded", decode)
+            raise Injected
+        return decode(event, offset, turn)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(shard, "_apply_decoded", failing)
+
+
+def test_f87_findings_of_a_call_that_failed_then_stand_in_the_next_report(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Entries, counts and deletions are not lost with the exception; no offset is counted twice."""
+    expected = apply(new_shard(), record_set(mixed_data()))
+    shard = new_shard()
+    before_last = mixed_data()[: -len(batch_of([life("c", 20)[2]], 20))]
+    marked = partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED, tp("third"))
+    data = before_last + batch_of([marked], 20)
+    fail_once(monkeypatch, shard, 20)
+    with pytest.raises(Injected):
+        shard.apply(record_set(data))
+    assert shard.position == 20
+    assert shard.statistics().tally == Tally(
+        expected.tally.applied - 1,
+        expected.tally.duplicate,
+        expected.tally.rejected,
+        expected.tally.undecodable,
+        expected.tally.control,
+        expected.tally.missing,
+    )
+    report = check_report(shard.apply(record_set(data)))
+    assert (report.from_offset, report.next_offset) == (0, 21)
+    assert report.entries == expected.entries
+    assert report.deleted == expected.deleted == (tp("other"),)
+    assert report.tally == expected.tally
+    assert shard.statistics().tally == expected.tally
+    assert apply(shard, record_set(data)).entries == ()
+
+
+def test_f87_findings_of_a_call_that_failed_then_survive_single_events(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also when the caller goes on with single events or sets a batch aside."""
+    shard = new_shard()
+    fail_once(monkeypatch, shard, 1)
+    data = batch_of([b"junk", partition_delete(FINISHED), *life("b")[:2]])
+    with pytest.raises(Injected):
+        shard.apply(record_set(data))
+    shard.apply_event(started("a", 50, 59))
+    assert shard.statistics().tally == Tally(applied=1, undecodable=1)
+    report = check_report(shard.apply(record_set(data)))
+    assert (report.from_offset, report.next_offset) == (0, 4)
+    assert [entry.offset for entry in report.entries] == [0]
+    assert shard.statistics().tally.offsets == 4

@@ -1,0 +1,343 @@
+"""The two state machines: every current state against every event, as Kafka's tables have it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rlmm.metadata.events import Event, SegmentSnapshot, SegmentUpdate
+from rlmm.metadata.ids import Uuid
+from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
+from rlmm.metadata.verdicts import (
+    APPLIED,
+    DUPLICATE,
+    Applied,
+    Rejected,
+    RejectReason,
+    Remark,
+    Undecodable,
+    Verdict,
+)
+from tests.support.builders import segment_id, started, tp, update
+from tests.support.shards import Tier, new_shard
+
+CS, CF, DS, DF = SegmentState
+MARKED, STARTED, FINISHED = PartitionDeleteState
+
+PATHS: dict[str, tuple[SegmentState, ...]] = {
+    "absent": (),
+    "CS": (CS,),
+    "CF": (CS, CF),
+    "DS": (CS, DS),
+    "CF-DS": (CS, CF, DS),
+    "DF": (CS, CF, DS, DF),
+}
+"""The events, of one segment, that lead to a current state."""
+
+
+def step(state: SegmentState, broker_id: int = 1) -> Event:
+    """The event that leads to *state*."""
+    if state is CS:
+        return started("s", 0, 99, broker_id=broker_id)
+    return update("s", state, broker_id=broker_id)
+
+
+def tier_at(current: str) -> Tier:
+    """A tier whose one segment has gone the way to *current*, beside another that stays."""
+    tier = Tier()
+    tier.copy("bystander", 100, 199)
+    tier.start("s")  # so that the label is known
+    tier.delete("s")
+    for state in PATHS[current]:
+        assert tier.event(step(state)) == APPLIED
+    return tier
+
+
+def illegal(current: SegmentState, requested: SegmentState) -> Rejected:
+    """Refused by the table."""
+    return Rejected(RejectReason.ILLEGAL_TRANSITION, current, requested)
+
+
+def unknown(requested: SegmentState) -> Rejected:
+    """Refused because there is no such segment."""
+    return Rejected(RejectReason.UNKNOWN_SEGMENT, None, requested)
+
+
+OTHER = 7
+"""Another broker than the one that wrote the events before."""
+
+MATRIX: list[tuple[str, Event, Verdict, SegmentState | None]] = [
+    ("absent", step(CS), APPLIED, CS),
+    ("absent", update("s", CS), unknown(CS), None),
+    ("absent", update("s", CF), unknown(CF), None),
+    ("absent", update("s", DS), unknown(DS), None),
+    ("absent", update("s", DF), unknown(DF), None),
+    ("CS", step(CS), DUPLICATE, CS),
+    ("CS", step(CS, broker_id=OTHER), APPLIED, CS),
+    ("CS", update("s", CS), Rejected(RejectReason.UPDATE_TO_STARTED, CS, CS), CS),
+    ("CS", update("s", CF), APPLIED, CF),
+    (
+        "CS",
+        update("s", CF, broker_id=OTHER),
+        Applied(Remark.FINISHED_BY_ANOTHER_BROKER),
+        CF,
+    ),
+    ("CS", update("s", DS), APPLIED, DS),
+    ("CS", update("s", DF), illegal(CS, DF), CS),
+    ("CF", step(CS), illegal(CF, CS), CF),
+    ("CF", update("s", CS), illegal(CF, CS), CF),
+    ("CF", update("s", CF), DUPLICATE, CF),
+    ("CF", update("s", CF, broker_id=OTHER), APPLIED, CF),
+    ("CF", update("s", DS), APPLIED, DS),
+    ("CF", update("s", DF), illegal(CF, DF), CF),
+    ("DS", step(CS), illegal(DS, CS), DS),
+    ("DS", update("s", CS), illegal(DS, CS), DS),
+    ("DS", update("s", CF), illegal(DS, CF), DS),
+    ("DS", update("s", DS), DUPLICATE, DS),
+    ("DS", update("s", DS, broker_id=OTHER), APPLIED, DS),
+    ("DS", update("s", DF), APPLIED, None),
+    ("CF-DS", step(CS), illegal(DS, CS), DS),
+    ("CF-DS", update("s", CS), illegal(DS, CS), DS),
+    ("CF-DS", update("s", CF), illegal(DS, CF), DS),
+    ("CF-DS", update("s", DS), DUPLICATE, DS),
+    ("CF-DS", update("s", DS, broker_id=OTHER), APPLIED, DS),
+    ("CF-DS", update("s", DF), APPLIED, None),
+    ("DF", step(CS), APPLIED, CS),
+    ("DF", update("s", CS), unknown(CS), None),
+    ("DF", update("s", CF), unknown(CF), None),
+    ("DF", update("s", DS), unknown(DS), None),
+    ("DF", update("s", DF), unknown(DF), None),
+    *(
+        (
+            current,
+            started("s", 0, 99, state=state),
+            Rejected(RejectReason.ADD_NOT_STARTED, standing, state),
+            standing,
+        )
+        for current, standing in (("absent", None), ("CS", CS), ("CF", CF), ("DS", DS))
+        for state in (CF, DS, DF)
+    ),
+]
+
+
+def case_id(value: object) -> str:
+    """Short names of the columns."""
+    if isinstance(value, SegmentMetadata):
+        again = "-by-another" if value.broker_id == OTHER else ""
+        return f"add-{value.state.name}{again}"
+    if isinstance(value, SegmentUpdate):
+        again = "-by-another" if value.broker_id == OTHER else ""
+        return f"update-{value.state.name}{again}"
+    if isinstance(value, Rejected):
+        return f"rejected-{value.reason}"
+    return value.name if isinstance(value, SegmentState) else str(value)
+
+
+@pytest.mark.parametrize(("current", "event", "verdict", "becomes"), MATRIX, ids=case_id)
+def test_segment_event_in_every_state_then_verdict_and_state_are_kafkas(
+    current: str, event: Event, verdict: Verdict, becomes: SegmentState | None
+) -> None:
+    """Each cell of the transition table has its verdict, and a refused event changes nothing."""
+    tier = tier_at(current)
+    before = tier.image()
+    assert tier.event(event) == verdict
+    segment = tier.segment("s")
+    assert (None if segment is None else segment.state) == becomes
+    if isinstance(verdict, Rejected):
+        assert tier.image() == before
+    if isinstance(verdict, Applied):
+        assert tier.image() != before
+
+
+@pytest.mark.parametrize(("current", "event", "verdict", "becomes"), MATRIX, ids=case_id)
+def test_segment_event_given_as_a_value_then_is_judged_as_its_record(
+    current: str, event: Event, verdict: Verdict, becomes: SegmentState | None
+) -> None:
+    """`apply_event` and a record set lead to the same verdict and the same state image."""
+    given, recorded = tier_at(current), tier_at(current)
+    recorded.event(event)
+    assert given.shard.apply_event(event) == verdict
+    assert given.shard.image() == recorded.shard.image()
+    assert (given.segment("s") is None) == (becomes is None)
+
+
+def test_illegal_event_of_an_unknown_partition_then_the_partition_stays_unknown() -> None:
+    """A refused event does not even make its partition known."""
+    shard = new_shard()
+    for event in (update("s", CF), started("s", state=CF), update("s", DF)):
+        assert isinstance(shard.apply_event(event), Rejected)
+    assert not shard.knows(tp())
+    assert list(shard.partitions()) == []
+    assert shard.partition_image(tp()) is None
+    assert shard.position == 3
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"broker_id": 2},
+        {"event_timestamp_ms": 5},
+        {"max_timestamp_ms": 5},
+        {"size_bytes": 2048},
+        {"custom_metadata": b""},
+        {"txn_index_empty": True},
+        {"last": 100},
+        {"epochs": {0: 0, 1: 50}},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_repeated_add_with_another_field_then_replaces_the_metadata(
+    changed: dict[str, Any],
+) -> None:
+    """A first record that comes again with other content is applied and replaces everything."""
+    tier = tier_at("CS")
+    again = started("s", **changed)
+    assert tier.event(again) == APPLIED
+    assert tier.segment("s") == again
+
+
+@pytest.mark.parametrize("state", [CF, DS], ids=lambda state: state.name)
+@pytest.mark.parametrize(
+    "changed",
+    [{"broker_id": 2}, {"event_timestamp_ms": 5}, {"custom_metadata": b""}],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_repeated_update_with_another_field_then_is_applied_again(
+    state: SegmentState, changed: dict[str, Any]
+) -> None:
+    """The same state with another broker, time or custom metadata is news, not a duplicate."""
+    tier = tier_at("CF" if state is CF else "DS")
+    assert tier.event(update("s", state, **changed)) == APPLIED
+    segment = tier.segment("s")
+    assert segment is not None
+    for name, value in changed.items():
+        assert getattr(segment, name) == value
+
+
+def test_update_without_custom_metadata_then_erases_what_was_stored() -> None:
+    """Broker, time, custom metadata and state are always the update's; the rest stays."""
+    tier = Tier()
+    add = started("s", 0, 99, {0: 0, 3: 40}, custom_metadata=b"x", txn_index_empty=True)
+    tier.event(add)
+    tier.event(update("s", CF, broker_id=9, event_timestamp_ms=70))
+    segment = tier.segment("s")
+    assert segment is not None
+    assert (segment.broker_id, segment.event_timestamp_ms) == (9, 70)
+    assert (segment.custom_metadata, segment.state) == (None, CF)
+    kept = ("start_offset", "last_offset", "epochs", "size_bytes", "max_timestamp_ms")
+    assert [getattr(segment, name) for name in kept] == [getattr(add, name) for name in kept]
+    assert segment.txn_index_empty
+
+
+def test_older_timestamp_when_it_comes_later_then_wins() -> None:
+    """Times are never compared: the order of the log is the only order."""
+    tier = Tier()
+    tier.event(started("s", event_timestamp_ms=100))
+    tier.event(update("s", CF, event_timestamp_ms=5))
+    segment = tier.segment("s")
+    assert segment is not None
+    assert segment.event_timestamp_ms == 5
+
+
+def test_f52_repeated_finish_then_is_a_duplicate_and_the_newest_in_its_slot() -> None:
+    """An exact repeat is told as one; the segment takes its slot back all the same."""
+    tier = Tier()
+    tier.copy("first")
+    tier.copy("second")
+    assert tier.at(0, 50) == "second"
+    assert tier.finish("first") == DUPLICATE
+    assert tier.at(0, 50) == "first"
+    assert tier.slots(0) == {0: "first"}
+    assert tier.unreferenced(0) == {"second"}
+
+
+def test_f52_repeated_finish_then_is_the_newest_where_none_has_the_slot() -> None:
+    """Which finish came last decides among covering segments, and a repeat is a finish."""
+    tier = Tier()
+    tier.copy("long", 0, 400)
+    tier.copy("wide", 0, 300)
+    tier.copy("late", 0, 100)
+    assert tier.at(0, 200) == "wide"
+    assert tier.at(0, 350) == "long"
+    tier.begin_delete("late")
+    assert tier.finish("wide") == DUPLICATE
+    assert tier.finish("long") == DUPLICATE
+    assert tier.finish("wide") == DUPLICATE
+    tier.copy("later", 0, 100)
+    assert tier.at(0, 200) == "wide"
+    assert tier.finish("later") == DUPLICATE
+    assert tier.at(0, 350) == "long"
+
+
+def test_f52_exact_repeats_of_a_whole_life_then_leave_the_state_as_it_was() -> None:
+    """Every event that comes twice in a row changes nothing the second time but finish offsets."""
+    once, twice = Tier(), Tier()
+    for state in (CS, CF, DS):
+        assert once.event(step(state)) == APPLIED
+        assert twice.event(step(state)) == APPLIED
+        assert twice.event(step(state)) == DUPLICATE
+        assert (once.segment("s"), once.size(0)) == (twice.segment("s"), twice.size(0))
+    assert twice.event(step(DF)) == APPLIED
+    assert twice.event(step(DF)) == unknown(DF)
+    once.event(step(DF))
+    assert once.image() == twice.image()
+
+
+def test_segment_after_deletion_when_added_again_then_works_as_new() -> None:
+    """A deleted id may come back; nothing of its former life is left but the watermark."""
+    tier = tier_at("DF")
+    assert tier.copy("s", 0, 49) == APPLIED
+    assert tier.at(0, 49) == "s"
+    assert tier.at(0, 50) is None
+    assert tier.highest(0) == 199
+
+
+def test_f80_finish_before_start_then_is_rejected_and_the_copy_stays_open() -> None:
+    """The finish is told as an update without base, and the later start never finishes."""
+    tier = Tier()
+    assert tier.finish("s") == unknown(CF)
+    tier.start("s")
+    assert tier.at(0, 5) is None
+    assert tier.shard.statistics().segments_started == 1
+
+
+def test_f65_updates_without_base_then_are_counted_and_change_nothing() -> None:
+    """Where the head of the log was trimmed, updates of unknown segments are counted as such."""
+    shard = new_shard(position=40)
+    for state in (CF, DS, DF):
+        assert shard.apply_event(update("trimmed", state)) == unknown(state)
+    statistics = shard.statistics()
+    assert statistics.rejected_by_reason == {RejectReason.UNKNOWN_SEGMENT: 3}
+    assert (statistics.position, statistics.partitions) == (43, 0)
+
+
+def test_snapshot_record_then_is_rejected_and_changes_nothing() -> None:
+    """It names no partition, so there is nothing it could change."""
+    tier = tier_at("CF")
+    before = tier.image()
+    event = SegmentSnapshot(Uuid.of(0, 1), 0, 9, 1, 0, 0, ((0, 0),), 10, None, CF)
+    assert tier.event(event) == Rejected(RejectReason.SNAPSHOT_RECORD, None, CF)
+    assert tier.image() == before
+
+
+def test_same_segment_id_in_two_partitions_then_are_two_segments() -> None:
+    """A segment is its partition and its uuid; a partition is id, name and number."""
+    shard = new_shard()
+    partitions = [tp(), tp(partition=8), tp("payments"), tp(topic_id=Uuid.of(0, 1))]
+    for number, partition in enumerate(partitions):
+        tier = Tier(shard, partition)
+        tier.copy("s", 0, 10 + number)
+    for number, partition in enumerate(partitions):
+        assert shard.highest_offset(partition, 0) == 10 + number
+        segment = shard.segment(segment_id("s", partition))
+        assert segment is not None
+        assert segment.id.partition == partition
+    assert set(shard.partitions()) == set(partitions)
+
+
+def test_null_event_then_is_undecodable_and_the_position_moves() -> None:
+    """A tombstone is a value of its own kind, never an exception."""
+    shard = new_shard()
+    assert isinstance(shard.apply_event(None), Undecodable)
+    assert shard.position == 1

@@ -1,0 +1,220 @@
+"""User partitions as one reader sees them: loaded or not, initialised or not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import NotReady, UnknownPartition
+from rlmm.metadata.segment import PartitionDeleteState
+from rlmm.metadata.verdicts import APPLIED, Applied, Remark
+from rlmm.metadata.view import PartitionViews
+from tests.support.builders import finished, partition_delete, started, tp
+from tests.support.shards import batch_of, new_shard, record_set
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rlmm.metadata.ids import TopicIdPartition
+
+FINISHED = PartitionDeleteState.DELETE_PARTITION_FINISHED
+
+QUESTIONS: dict[str, Callable[[PartitionViews, TopicIdPartition], object]] = {
+    "segment_for": lambda views, partition: views.segment_for(partition, 0, 5),
+    "next_segment_with_txn_index": lambda views, partition: views.next_segment_with_txn_index(
+        partition, 0, 5
+    ),
+    "highest_offset": lambda views, partition: views.highest_offset(partition, 0),
+    "segments": lambda views, partition: views.segments(partition),
+    "segments_of_epoch": lambda views, partition: views.segments_of_epoch(partition, 0),
+    "size_of_epoch": lambda views, partition: views.size_of_epoch(partition, 0),
+}
+EMPTY: dict[str, object] = {
+    "segment_for": None,
+    "next_segment_with_txn_index": None,
+    "highest_offset": None,
+    "segments": [],
+    "segments_of_epoch": [],
+    "size_of_epoch": 0,
+}
+
+
+def views_of_one_copy() -> PartitionViews:
+    """A shard that holds one finished segment of `tp()`, and views for which nothing is loaded."""
+    views = PartitionViews(new_shard())
+    views.apply(record_set(batch_of([started("s"), finished("s")])))
+    return views
+
+
+def test_views_then_ask_every_question_through_the_same_gate() -> None:
+    """The table below names every public question."""
+    others = {
+        "load",
+        "clear",
+        "mark_initialized",
+        "is_loaded",
+        "is_ready",
+        "apply",
+        "apply_event",
+    }
+    public = {name for name in vars(PartitionViews) if not name.startswith("_")}
+    assert public - others == set(QUESTIONS)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_f83_question_about_a_partition_that_is_not_loaded_then_is_an_unknown_partition(
+    name: str,
+) -> None:
+    """Though the shard holds its segments: nobody asked for it here."""
+    views = views_of_one_copy()
+    with pytest.raises(UnknownPartition, match="orders-7"):
+        QUESTIONS[name](views, tp())
+    assert not views.is_ready(tp())
+    assert not views.is_loaded(tp())
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_f83_question_about_a_partition_that_is_not_initialised_then_is_not_ready(
+    name: str,
+) -> None:
+    """Loaded, but its history may not be complete: never an empty or a partial answer."""
+    views = views_of_one_copy()
+    views.load(tp())
+    with pytest.raises(NotReady, match=r"orders-7 in metadata partition 3 .* up to offset 2,"):
+        QUESTIONS[name](views, tp())
+    assert views.is_loaded(tp())
+    assert not views.is_ready(tp())
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_f83_question_about_a_known_partition_without_segments_then_is_empty(name: str) -> None:
+    """Known and empty is an answer, unlike unknown and not ready."""
+    views = views_of_one_copy()
+    views.load(tp("empty"))
+    views.mark_initialized(tp("empty"))
+    assert views.is_ready(tp("empty"))
+    assert QUESTIONS[name](views, tp("empty")) == EMPTY[name]
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_question_about_a_ready_partition_then_is_the_shards_answer(name: str) -> None:
+    """Nothing is added and nothing left out."""
+    shard = new_shard()
+    views = PartitionViews(shard)
+    views.load(tp())
+    views.apply(record_set(batch_of([started("s"), finished("s")])))
+    views.mark_initialized(tp())
+    asked: dict[str, object] = {
+        "segment_for": shard.segment_for(tp(), 0, 5),
+        "next_segment_with_txn_index": shard.next_segment_with_txn_index(tp(), 0, 5),
+        "highest_offset": shard.highest_offset(tp(), 0),
+        "segments": shard.segments(tp()),
+        "segments_of_epoch": shard.segments_of_epoch(tp(), 0),
+        "size_of_epoch": shard.size_of_epoch(tp(), 0),
+    }
+    assert QUESTIONS[name](views, tp()) == asked[name]
+    assert asked[name] not in (None, [], 0)
+
+
+def test_partition_when_loaded_again_then_keeps_its_readiness() -> None:
+    """Asking twice changes nothing."""
+    views = views_of_one_copy()
+    views.load(tp())
+    views.mark_initialized(tp())
+    views.load(tp())
+    assert views.is_ready(tp())
+
+
+def test_f24_partition_when_cleared_and_loaded_again_then_is_not_ready() -> None:
+    """Readiness is forgotten with the assignment, also where no event had ever come."""
+    views = PartitionViews(new_shard())
+    views.load(tp())
+    views.mark_initialized(tp())
+    views.clear(tp())
+    views.apply(record_set(batch_of([started("s"), finished("s")])))
+    views.load(tp())
+    with pytest.raises(NotReady):
+        views.segments(tp())
+    views.mark_initialized(tp())
+    assert len(views.segments(tp())) == 1
+
+
+def test_partition_when_cleared_then_the_shard_keeps_what_it_holds() -> None:
+    """Loaded again it shows everything at once, without a record being read again."""
+    views = views_of_one_copy()
+    for _ in range(2):
+        views.load(tp())
+        views.mark_initialized(tp())
+        assert len(views.segments(tp())) == 1
+        views.clear(tp())
+    views.clear(tp("never-loaded"))
+
+
+def test_partition_that_is_not_loaded_when_marked_initialised_then_is_an_unknown_partition() -> (
+    None
+):
+    """Marking does not load."""
+    views = views_of_one_copy()
+    with pytest.raises(UnknownPartition):
+        views.mark_initialized(tp())
+    assert not views.is_loaded(tp())
+
+
+def test_f81_partition_whose_deletion_finished_then_is_not_loaded_any_more() -> None:
+    """Whether the record came in a record set or alone; others stay as they are."""
+    for alone in (True, False):
+        views = views_of_one_copy()
+        for partition in (tp(), tp("other")):
+            views.load(partition)
+            views.mark_initialized(partition)
+        end = partition_delete(FINISHED)
+        if alone:
+            views.apply_event(end)
+        else:
+            views.apply(record_set(batch_of([end], 2)))
+        assert (views.is_loaded(tp()), views.is_ready(tp("other"))) == (False, True)
+        with pytest.raises(UnknownPartition):
+            views.segments(tp())
+
+
+def test_f81_event_after_the_end_of_a_loaded_partition_then_neither_fails_nor_loads_it() -> None:
+    """Kafka's consumer stops on this; here it is applied, remarked, and changes no readiness."""
+    views = views_of_one_copy()
+    views.load(tp())
+    views.apply_event(partition_delete(FINISHED))
+    verdict = views.apply_event(started("late"))
+    assert verdict == Applied(Remark.PARTITION_WAS_DELETED)
+    assert not views.is_loaded(tp())
+    views.load(tp())
+    views.mark_initialized(tp())
+    assert [segment.start_offset for segment in views.segments(tp())] == [0]
+    assert views.apply_event(finished("late")) == APPLIED
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        PartitionDeleteState.DELETE_PARTITION_MARKED,
+        PartitionDeleteState.DELETE_PARTITION_STARTED,
+    ],
+)
+def test_partition_under_deletion_then_stays_loaded(state: PartitionDeleteState) -> None:
+    """Only the end of the deletion takes it away."""
+    views = views_of_one_copy()
+    views.load(tp())
+    views.mark_initialized(tp())
+    views.apply_event(partition_delete(state))
+    assert views.is_ready(tp())
+    views.apply_event(None)
+    assert len(views.segments(tp())) == 1
+
+
+def test_repeated_end_of_a_partition_that_was_loaded_again_then_unloads_it_again() -> None:
+    """Also an exact repeat removes the cache, as in Kafka."""
+    views = views_of_one_copy()
+    end = partition_delete(FINISHED)
+    views.apply_event(end)
+    views.load(tp())
+    views.apply(record_set(batch_of([end], 3)))
+    assert not views.is_loaded(tp())

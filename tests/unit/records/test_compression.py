@@ -1,0 +1,150 @@
+"""The codecs: what each reads, and that none outgrows its limit."""
+
+from __future__ import annotations
+
+import gzip
+
+import cramjam
+import pytest
+
+from rlmm.records import compression as codecs
+from rlmm.records.compression import Compression, Uninflatable, deflate, inflate
+from rlmm.records.damage import DamageReason
+
+CODECS = [pytest.param(codec, id=codec.name.lower()) for codec in Compression if codec]
+TEXT = bytes(range(256)) * 40 + bytes(30_000)
+
+
+def inflated(compression: Compression, section: bytes, limit: int = 1_000_000) -> bytes:
+    """What *section* inflates to."""
+    found = inflate(compression, memoryview(section), limit)
+    assert not isinstance(found, Uninflatable), found
+    return bytes(found)
+
+
+def refused(
+    compression: Compression, section: bytes, limit: int = 1_000_000
+) -> tuple[DamageReason, str]:
+    """Why *section* is not inflated."""
+    found = inflate(compression, memoryview(section), limit)
+    assert isinstance(found, Uninflatable)
+    return found.reason, found.detail
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("text", [b"", b"x", TEXT, bytes(300_000)], ids=["0", "1", "some", "much"])
+def test_inflate_when_given_what_deflate_made_then_gives_it_back(
+    codec: Compression, text: bytes
+) -> None:
+    """Every codec is its own inverse, at whatever ratio."""
+    assert inflated(codec, deflate(codec, text)) == text
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_deflate_when_repeated_then_gives_equal_bytes(codec: Compression) -> None:
+    """No clock and no chance goes into a compressed batch."""
+    assert deflate(codec, TEXT) == deflate(codec, TEXT)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_inflate_when_the_limit_is_met_exactly_then_passes_and_one_less_is_too_large(
+    codec: Compression,
+) -> None:
+    """The limit is the largest size that is still read."""
+    section = deflate(codec, TEXT)
+    assert inflated(codec, section, len(TEXT)) == TEXT
+    assert refused(codec, section, len(TEXT) - 1)[0] is DamageReason.INFLATED_TOO_LARGE
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_inflate_when_cut_anywhere_then_is_refused_or_shorter(codec: Compression) -> None:
+    """No prefix of a section raises, and none gives what the whole one gives."""
+    section = deflate(codec, TEXT)
+    for size in range(0, len(section), 7):
+        found = inflate(codec, memoryview(section)[:size], 1_000_000)
+        assert isinstance(found, Uninflatable) or len(found) < len(TEXT)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_inflate_when_given_another_codecs_bytes_then_is_bad_compression(
+    codec: Compression,
+) -> None:
+    """Bytes of the wrong codec are damage, not an exception."""
+    for other in Compression:
+        if other is not codec:
+            reason, detail = refused(codec, deflate(other, TEXT))
+            assert reason is DamageReason.BAD_COMPRESSION
+            assert detail
+
+
+def test_inflate_when_not_compressed_then_is_the_section_itself() -> None:
+    """Codec none copies nothing."""
+    section = memoryview(TEXT)
+    assert inflate(Compression.NONE, section) is section
+    assert deflate(Compression.NONE, TEXT) is TEXT
+
+
+def test_snappy_when_one_raw_block_then_is_read() -> None:
+    """Some clients write snappy without xerial's framing."""
+    assert inflated(Compression.SNAPPY, bytes(cramjam.snappy.compress_raw(TEXT))) == TEXT
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        pytest.param(b"\x00", id="cut-length"),
+        pytest.param(b"\xff\xff\xff\xff", id="negative-length"),
+        pytest.param(b"\x00\x00\x00\x00", id="empty-block"),
+        pytest.param(b"\x7f\xff\xff\xff\x00", id="absurd-length"),
+        pytest.param(b"\x00\x00\x00\x05\xff\xff\xff\xff\x0f", id="claims-4-gib"),
+        pytest.param(b"\x00\x00\x00\x01\x80", id="cut-preamble"),
+    ],
+)
+def test_snappy_when_a_block_lies_then_is_bad_compression(tail: bytes) -> None:
+    """Lengths of blocks and in blocks are checked before they are used."""
+    section = deflate(Compression.SNAPPY, b"good") + tail
+    assert refused(Compression.SNAPPY, section)[0] is DamageReason.BAD_COMPRESSION
+
+
+def test_snappy_when_its_stream_header_is_cut_then_is_bad_compression() -> None:
+    """Half a stream header is not an empty stream."""
+    section = deflate(Compression.SNAPPY, b"")
+    assert inflated(Compression.SNAPPY, section) == b""
+    assert refused(Compression.SNAPPY, section[:-1])[0] is DamageReason.BAD_COMPRESSION
+
+
+def test_snappy_when_a_block_is_as_dense_as_can_be_then_its_claim_is_believed() -> None:
+    """The ratio that unmasks a lying preamble is above what an honest one can reach."""
+    assert inflated(Compression.SNAPPY, deflate(Compression.SNAPPY, bytes(900_000))) == bytes(
+        900_000
+    )
+    raw = bytes(cramjam.snappy.compress_raw(bytes(900_000)))
+    assert inflated(Compression.SNAPPY, raw) == bytes(900_000)
+
+
+def test_gzip_when_there_are_several_members_then_they_are_joined() -> None:
+    """A gzip stream may be a sequence of members, up to a bound."""
+    member = gzip.compress(b"x", mtime=0)
+    most = codecs._GZIP_MEMBERS_MAX
+    assert inflated(Compression.GZIP, member * most) == b"x" * most
+    assert refused(Compression.GZIP, member * (most + 1))[0] is DamageReason.BAD_COMPRESSION
+    assert refused(Compression.GZIP, member * 2, 1)[0] is DamageReason.INFLATED_TOO_LARGE
+
+
+def test_gzip_when_its_checksum_is_wrong_then_is_bad_compression() -> None:
+    """What the codec itself can check is checked."""
+    section = bytearray(deflate(Compression.GZIP, TEXT))
+    section[-5] ^= 1
+    assert refused(Compression.GZIP, bytes(section))[0] is DamageReason.BAD_COMPRESSION
+
+
+def test_lz4_when_written_then_blocks_are_independent() -> None:
+    """Kafka's own reader refuses linked blocks: bit 5 of the frame's flags must be set."""
+    assert deflate(Compression.LZ4, TEXT)[4] & 0x20
+
+
+def test_zstd_when_the_frame_announces_a_huge_size_then_only_what_is_there_counts() -> None:
+    """A content size in a frame is a claim like any other."""
+    frame = b"\x28\xb5\x2f\xfd" + b"\xc0" + b"\x58" + (2**62).to_bytes(8, "little")
+    frame += (1 | 4 << 3).to_bytes(3, "little") + b"data"
+    assert refused(Compression.ZSTD, frame)[0] is DamageReason.BAD_COMPRESSION

@@ -1,0 +1,228 @@
+"""The records of a batch: what both readers read, and what ours says of damage."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+
+import pytest
+from aiokafka.record import default_records
+
+from rlmm.records import records as readers
+from rlmm.records.batch import Batch, walk
+from rlmm.records.damage import DamagedRecords, DamageReason
+from rlmm.records.records import BatchValues, Record
+from tests.support.batches import field, forge, record, varint
+
+PURE_PYTHON = vars(default_records)["_DefaultRecordBatchPy"]
+
+GOOD = record(0, b"zero")
+
+
+@pytest.fixture(params=["extension", "pure-python"], autouse=True)
+def _reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything here holds with aiokafka's extension and without it."""
+    if request.param == "pure-python":
+        # Without the extension varints are Python's too; the compiled one takes any position.
+        pure_varint = importlib.import_module("aiokafka.record.util").decode_varint_py
+        monkeypatch.setattr(PURE_PYTHON._read_msg, "__defaults__", (pure_varint,))
+        monkeypatch.setattr(readers, "DefaultRecordBatch", PURE_PYTHON)
+
+
+def batch_of(data: bytes) -> Batch:
+    """The only batch of *data*."""
+    (batch,) = walk(data)
+    assert isinstance(batch, Batch)
+    return batch
+
+
+def damage_of(data: bytes) -> DamagedRecords:
+    """What is wrong with the only batch of *data*, on which both ways of reading agree."""
+    batch = batch_of(data)
+    damage = batch.values().damage
+    assert damage is not None
+    assert list(batch.records())[-1] == damage
+    return damage
+
+
+def test_records_when_everything_is_set_then_all_of_it_is_read() -> None:
+    """Key, value, times and headers come out as they went in, empty and null told apart."""
+    headers = varint(3) + field(b"a") + field(b"1") + field(b"") + field(b"") + field(b"a")
+    section = record(0, b"", key=b"", timestamp_delta=-5, headers=headers + field(None))
+    section += record(1, None, timestamp_delta=2**40)
+    assert list(batch_of(forge(section, 2, base_offset=9)).records()) == [
+        Record(9, 995, b"", b"", (("a", b"1"), ("", b""), ("a", None))),
+        Record(10, 1_000 + 2**40, None, None),
+    ]
+
+
+def test_values_when_read_then_count_and_pairs_agree() -> None:
+    """Values can be counted, taken as columns and walked as pairs."""
+    values = batch_of(forge(GOOD + record(1, None), 2, base_offset=9)).values()
+    assert len(values) == 2
+    assert list(values) == [(9, b"zero"), (10, None)]
+    assert (values.offsets, values.values) == ([9, 10], [b"zero", None])
+    assert values.damage is None
+
+
+def test_values_when_a_field_is_negative_then_it_is_null() -> None:
+    """Kafka takes any negative length for null, not only -1."""
+    body = b"\x00\x00\x00" + varint(-7) + varint(-(2**40)) + b"\x00"
+    batch = batch_of(forge(varint(len(body)) + body, 1))
+    assert list(batch.records()) == [Record(0, 1_000, None, None)]
+
+
+def test_records_when_a_header_key_is_no_utf8_then_nothing_is_lost() -> None:
+    """Kafka replaces what it cannot decode in a header's key; so the record is good."""
+    headers = varint(1) + field(b"\xffkey") + field(b"v")
+    batch = batch_of(forge(record(0, b"x", headers=headers) + record(1, b"y"), 2))
+    assert list(batch.values()) == [(0, b"x"), (1, b"y")]
+    assert list(batch.records()) == [
+        Record(0, 1_000, None, b"x", (("\ufffdkey", b"v"),)),
+        Record(1, 1_000, None, b"y"),
+    ]
+
+
+def test_records_when_attributes_have_the_high_bit_then_they_are_one_byte() -> None:
+    """The attributes of a record are a byte, whatever is in it, and unused."""
+    batch = batch_of(forge(record(0, b"x", attributes=b"\x80"), 1))
+    assert list(batch.values()) == [(0, b"x")]
+    assert list(batch.records()) == [Record(0, 1_000, None, b"x")]
+
+
+@pytest.mark.parametrize("compiled_bytes_max", [0, 1_000], ids=["ours", "compiled"])
+def test_records_when_times_overflow_then_they_wrap_as_in_kafka(
+    compiled_bytes_max: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums of 64-bit times are taken as Java takes them; no time is ever out of range."""
+    monkeypatch.setattr(readers, "COMPILED_BYTES_MAX", compiled_bytes_max)
+    batch = batch_of(forge(record(0, b"x", timestamp_delta=2**62), 1, base_timestamp_ms=2**62))
+    assert list(batch.records()) == [Record(0, -(2**63), None, b"x")]
+    body = b"\x00" + b"\xff" * 9 + b"\x7f" + varint(0) + field(None) + field(b"x") + b"\x00"
+    batch = batch_of(forge(varint(len(body)) + body, 1, base_timestamp_ms=0))
+    assert list(batch.records()) == [Record(0, -(2**63), None, b"x")]
+
+
+@pytest.mark.parametrize("compiled_bytes_max", [0, 1_000], ids=["ours", "compiled"])
+def test_records_when_the_broker_stamped_them_then_all_have_its_time(
+    compiled_bytes_max: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With log append time the producer's times do not count."""
+    monkeypatch.setattr(readers, "COMPILED_BYTES_MAX", compiled_bytes_max)
+    section = record(0, b"a") + record(1, b"b", timestamp_delta=7)
+    batch = batch_of(forge(section, 2, attributes=0x08, max_timestamp_ms=99_000))
+    assert [r.timestamp_ms for r in batch.records() if isinstance(r, Record)] == [99_000] * 2
+
+
+@pytest.mark.parametrize(
+    ("second", "reason"),
+    [
+        pytest.param(record(0, b"again"), DamageReason.RECORD_OUT_OF_ORDER, id="repeated"),
+        pytest.param(record(-1, b"back"), DamageReason.RECORD_OUT_OF_ORDER, id="before-batch"),
+        pytest.param(record(3, b"far"), DamageReason.RECORD_OUT_OF_ORDER, id="behind-batch"),
+        pytest.param(record(2**62, b"far"), DamageReason.RECORD_OUT_OF_ORDER, id="far-behind"),
+        pytest.param(b"", DamageReason.BAD_RECORD, id="missing"),
+        pytest.param(record(1, b"cut")[:-1], DamageReason.BAD_RECORD, id="cut"),
+        pytest.param(b"\x00" + record(1, b"x"), DamageReason.BAD_RECORD, id="length-0"),
+        pytest.param(varint(-1) + record(1, b"x")[1:], DamageReason.BAD_RECORD, id="length-neg"),
+        pytest.param(varint(6) + record(1, b"x")[1:], DamageReason.BAD_RECORD, id="length-less"),
+        pytest.param(
+            varint(8) + record(1, b"x")[1:] + b"\x00", DamageReason.BAD_RECORD, id="length-more"
+        ),
+        pytest.param(
+            record(1, b"x", headers=varint(-1)), DamageReason.BAD_RECORD, id="header-count-neg"
+        ),
+        pytest.param(
+            record(1, b"x", headers=varint(2**40)), DamageReason.BAD_RECORD, id="header-count-huge"
+        ),
+        pytest.param(
+            record(1, b"x", headers=varint(1) + field(None) + field(b"v")),
+            DamageReason.BAD_RECORD,
+            id="header-key-null",
+        ),
+        pytest.param(
+            record(1, b"x", headers=b"\xff" * 10), DamageReason.BAD_RECORD, id="varint-endless"
+        ),
+        pytest.param(
+            record(1, b"x", headers=b"\x80" * 10 + b"\x00"),
+            DamageReason.BAD_RECORD,
+            id="varint-too-long",
+        ),
+        pytest.param(
+            varint(15) + record(1, b"x", headers=varint(1) + field(b"k") + varint(5) + b"v")[1:],
+            DamageReason.BAD_RECORD,
+            id="field-and-record-lie-together",
+        ),
+    ],
+)
+def test_records_when_the_second_is_bad_then_the_first_is_delivered(
+    second: bytes, reason: DamageReason
+) -> None:
+    """Good records before the damage are kept, and the lost offsets begin behind them."""
+    data = forge(GOOD + second, 2, base_offset=50, last_offset_delta=2)
+    batch = batch_of(data)
+    assert list(batch.values()) == [(50, b"zero")]
+    first, damage = batch.records()
+    assert first == Record(50, 1_000, None, b"zero")
+    assert isinstance(damage, DamagedRecords)
+    assert damage == damage_of(data)
+    assert (damage.reason, damage.records_read) == (reason, 1)
+    assert (damage.first_offset, damage.next_offset) == (51, 53)
+    assert damage.detail.startswith("record 1 of 2: ")
+
+
+def test_records_when_the_header_counts_too_few_then_what_is_left_over_is_named() -> None:
+    """All counted records are good; the bytes behind them are not silently dropped."""
+    data = forge(GOOD + record(1, b"uncounted"), 1)
+    assert list(batch_of(data).values()) == [(0, b"zero")]
+    damage = damage_of(data)
+    assert (damage.reason, damage.records_read) == (DamageReason.TRAILING_BYTES, 1)
+    assert damage.first_offset == damage.next_offset == 1
+
+
+def test_records_when_the_header_counts_too_many_then_those_that_are_there_are_good() -> None:
+    """A record count is a claim: memory and work follow the bytes."""
+    data = forge(GOOD, 2**31 - 1, last_offset_delta=0)
+    assert list(batch_of(data).values()) == [(0, b"zero")]
+    assert damage_of(data).reason is DamageReason.BAD_RECORD
+
+
+def test_values_when_a_batch_is_large_then_headers_become_no_objects(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Large batches are left to the reader that skips headers; it reads the same values."""
+
+    def never(_: object) -> None:
+        pytest.fail("the compiled reader was given a batch above its limit")
+
+    headers = varint(50) + (field(b"k") + field(None)) * 50
+    data = forge(record(0, bytes(64), headers=headers) + record(1, b"y"), 2)
+    monkeypatch.setattr(readers, "COMPILED_BYTES_MAX", len(data))
+    expected = list(batch_of(data).values())
+    monkeypatch.setattr(readers, "COMPILED_BYTES_MAX", len(data) - 1)
+    monkeypatch.setattr(readers, "DefaultRecordBatch", never)
+    batch = batch_of(data)
+    assert list(batch.values()) == expected == [(0, bytes(64)), (1, b"y")]
+    first = next(batch.records())
+    assert isinstance(first, Record)
+    assert first.headers == (("k", None),) * 50
+
+
+def test_records_when_a_record_has_too_many_headers_then_it_is_damaged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One record cannot be made of more header objects than a reader is willing to hold."""
+    monkeypatch.setattr(readers, "COMPILED_BYTES_MAX", 0)
+    monkeypatch.setattr(readers, "RECORD_HEADERS_MAX", 3)
+    three, four = (varint(n) + (field(b"k") + field(None)) * n for n in (3, 4))
+    data = forge(record(0, b"x", headers=three) + record(1, b"y", headers=four), 2)
+    damage = damage_of(data)
+    assert (damage.reason, damage.records_read) == (DamageReason.BAD_RECORD, 1)
+
+
+def test_values_when_kept_then_the_record_set_is_not_held() -> None:
+    """Values are copies: holding one of them does not hold a whole fetch in memory."""
+    values = batch_of(forge(GOOD, 1)).values()
+    gc.collect()
+    assert not any(isinstance(each, memoryview) for each in gc.get_referents(values))
+    assert isinstance(values, BatchValues)

@@ -1,0 +1,191 @@
+"""Writing batches: what cannot be meant is refused, what is written is what was asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from aiokafka.record import default_records
+
+from rlmm.errors import InvalidArgument
+from rlmm.records import writer
+from rlmm.records.batch import Batch, TimestampType, walk
+from rlmm.records.compression import Compression
+from rlmm.records.control import ControlType
+from rlmm.records.header import OFFSET_MAX
+from rlmm.records.records import Record
+from rlmm.records.writer import Producer, build_batch, build_control_batch, records_of
+
+TRANSACTIONAL = Producer(1, 0, 0, is_transactional=True)
+PURE_PYTHON = vars(default_records)["_DefaultRecordBatchBuilderPy"]
+
+
+def batch_of(data: bytes) -> Batch:
+    """The only batch of *data*."""
+    (batch,) = walk(data)
+    assert isinstance(batch, Batch)
+    return batch
+
+
+def test_records_of_when_given_values_then_offsets_rise_by_one() -> None:
+    """The usual records of a metadata log: a value, no key, no headers."""
+    assert records_of([b"a", None], 7, 5) == [Record(7, 5, None, b"a"), Record(8, 5, None, None)]
+
+
+def test_build_batch_when_times_begin_without_one_then_each_record_keeps_its_own() -> None:
+    """A first record without a time does not shift the times of the others."""
+    records = [Record(0, -1, None, b"a"), Record(1, 500, None, b"b"), Record(2, 100, None, b"c")]
+    batch = batch_of(build_batch(records, 0))
+    assert list(batch.records()) == records
+    assert (batch.base_timestamp_ms, batch.max_timestamp_ms) == (-1, 500)
+
+
+def test_build_batch_when_the_broker_stamps_then_its_time_is_everyones() -> None:
+    """Log append time stands in the header, once."""
+    data = build_batch(
+        records_of([b"a", b"b"], 0, 100),
+        0,
+        timestamp_type=TimestampType.LOG_APPEND_TIME,
+        max_timestamp_ms=999,
+    )
+    batch = batch_of(data)
+    assert batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    assert [r.timestamp_ms for r in batch.records() if isinstance(r, Record)] == [999, 999]
+
+
+def test_build_batch_when_compacted_then_offsets_are_kept() -> None:
+    """Holes at the begin, in the middle and at the end of a batch."""
+    records = [Record(12, 0, None, b"a"), Record(15, 0, None, b"b")]
+    batch = batch_of(build_batch(records, 10, last_offset=19))
+    assert (batch.base_offset, batch.last_offset, batch.record_count) == (10, 19, 2)
+    assert list(batch.values()) == [(12, b"a"), (15, b"b")]
+
+
+def test_build_batch_when_empty_then_has_a_header_only() -> None:
+    """What compaction leaves of a batch whose records are all gone."""
+    producer = Producer(5, 1, 3)
+    data = build_batch(
+        [], 10, last_offset=19, max_timestamp_ms=77, compression=Compression.ZSTD, producer=producer
+    )
+    batch = batch_of(data)
+    assert len(data) == 61
+    assert (batch.base_offset, batch.next_offset, batch.record_count) == (10, 20, 0)
+    assert (batch.base_timestamp_ms, batch.max_timestamp_ms) == (77, 77)
+    assert (batch.producer_id, batch.producer_epoch, batch.base_sequence) == (5, 1, 3)
+    assert batch.compression is Compression.NONE
+
+
+def test_build_batch_when_base_offset_and_epoch_differ_then_the_crc_does_not() -> None:
+    """What the broker sets lies outside the CRC."""
+    records = records_of([b"a"], 0)
+    moved = [Record(9, -1, None, b"a")]
+    first, second = build_batch(records, 0), build_batch(moved, 9, leader_epoch=6)
+    assert first[16:] == second[16:]
+    assert batch_of(second).leader_epoch == 6
+
+
+def test_build_batch_when_the_extension_is_missing_then_writes_the_same_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """aiokafka's pure-Python builder makes the batch that its compiled one makes."""
+    records = [
+        Record(3, -1, b"k", None, (("h", b"v"), ("g", None))),
+        Record(9, 2**60, None, bytes(300)),
+    ]
+    expected = build_batch(records, 2)
+    monkeypatch.setattr(writer, "DefaultRecordBatchBuilder", PURE_PYTHON)
+    assert build_batch(records, 2) == expected
+
+
+@pytest.mark.parametrize(
+    ("records", "arguments"),
+    [
+        pytest.param([], {}, id="empty-without-last-offset"),
+        pytest.param([Record(1, 0, None, b"")], {"base_offset": 2}, id="before-base"),
+        pytest.param([Record(0, 0, None, b""), Record(0, 0, None, b"")], {}, id="offset-repeated"),
+        pytest.param([Record(5, 0, None, b"")], {"last_offset": 4}, id="behind-last"),
+        pytest.param([], {"base_offset": -1, "last_offset": 0}, id="base-negative"),
+        pytest.param([], {"base_offset": 1, "last_offset": 0}, id="last-before-base"),
+        pytest.param([], {"last_offset": 2**31}, id="delta-too-large"),
+        pytest.param(
+            [], {"base_offset": OFFSET_MAX + 1, "last_offset": OFFSET_MAX + 1}, id="no-next-offset"
+        ),
+        pytest.param([Record(0, -2, None, b"")], {}, id="time-negative"),
+        pytest.param([Record(0, 2**63, None, b"")], {}, id="time-too-large"),
+        pytest.param(
+            [Record(0, -1, None, b""), Record(1, 2**63 - 1, None, b"")],
+            {},
+            id="times-too-far-apart",
+        ),
+        pytest.param([Record(0, 0, None, b"")], {"max_timestamp_ms": 9}, id="time-not-the-callers"),
+        pytest.param([Record(0, 0, None, b"")], {"leader_epoch": -2}, id="epoch-negative"),
+        pytest.param([Record(0, 0, None, b"")], {"leader_epoch": 2**31}, id="epoch-too-large"),
+        pytest.param([Record(0, 0, None, "text")], {}, id="value-no-bytes"),  # type: ignore[arg-type]
+        pytest.param([Record(0, 0, 5, b"")], {}, id="key-no-bytes"),  # type: ignore[arg-type]
+        pytest.param(
+            [Record(0, 0, None, b"", ((b"h", b""),))],  # type: ignore[arg-type]
+            {},
+            id="header-key-no-string",
+        ),
+        pytest.param([Record(0, 0, None, b"", (("\ud800", b""),))], {}, id="header-key-surrogate"),
+        pytest.param(
+            [Record(0, 0, None, b"", (("h", "v"),))],  # type: ignore[arg-type]
+            {},
+            id="header-value-no-bytes",
+        ),
+    ],
+)
+def test_build_batch_when_an_argument_cannot_be_meant_then_refuses_it(
+    records: list[Record], arguments: dict[str, Any]
+) -> None:
+    """No batch is written that a reader would call damaged."""
+    arguments = {"base_offset": 0, **arguments}
+    with pytest.raises(InvalidArgument):
+        build_batch(records, **arguments)
+
+
+def test_build_batch_when_larger_than_a_reader_inflates_then_refuses_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The limit holds for one record and for many."""
+    monkeypatch.setattr(writer, "INFLATED_BYTES_MAX", 200)
+    assert build_batch(records_of([bytes(150)], 0), 0)
+    for values in ([bytes(300)], [bytes(80)] * 4):
+        with pytest.raises(InvalidArgument, match="passes 200 bytes"):
+            build_batch(records_of(values, 0), 0)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param({"id": -2}, id="id"),
+        pytest.param({"id": 2**63}, id="id-too-large"),
+        pytest.param({"id": 1, "epoch": 2**15}, id="epoch"),
+        pytest.param({"id": 1, "epoch": 0, "base_sequence": 2**31}, id="sequence"),
+        pytest.param({"is_transactional": True}, id="transaction-of-nobody"),
+    ],
+)
+def test_producer_when_it_cannot_be_meant_then_refuses_it(arguments: dict[str, Any]) -> None:
+    """A producer's numbers fit the header, and only a producer has transactions."""
+    with pytest.raises(InvalidArgument):
+        Producer(**arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param({"kind": ControlType.OTHER}, id="kind"),
+        pytest.param({"producer": Producer(1, 0, 0)}, id="not-transactional"),
+        pytest.param({"base_offset": -1}, id="offset"),
+        pytest.param({"timestamp_ms": -2}, id="time"),
+        pytest.param({"leader_epoch": -2}, id="leader-epoch"),
+        pytest.param({"coordinator_epoch": -2}, id="coordinator-epoch"),
+    ],
+)
+def test_build_control_batch_when_it_cannot_be_meant_then_refuses_it(
+    arguments: dict[str, Any],
+) -> None:
+    """A marker commits or aborts a transaction of a producer."""
+    good = {"kind": ControlType.COMMIT, "base_offset": 0, "producer": TRANSACTIONAL}
+    with pytest.raises(InvalidArgument):
+        build_control_batch(**{**good, "timestamp_ms": 0, **arguments})

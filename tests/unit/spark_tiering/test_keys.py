@@ -1,0 +1,66 @@
+"""Object names: one name per object, and back."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlmm.errors import InvalidArgument
+from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
+from spark_tiering.keys import ObjectKind, ObjectName, object_key, parse_object_key
+
+TOPIC_ID = Uuid.parse("OjSKW9lMTN6VnyEIzEU0nA")
+SEGMENT = SegmentId(
+    TopicIdPartition(TOPIC_ID, "orders-eu", 7), Uuid.parse("7V870kP2RF2vkhemwSMxug")
+)
+LOG_KEY = "orders-eu-OjSKW9lMTN6VnyEIzEU0nA/7/00000000000000000028-7V870kP2RF2vkhemwSMxug.log"
+
+
+def test_key_of_a_segment_when_asked_is_the_plugins() -> None:
+    """The key has the plugin's form: topic, topic id, partition, 20 digits, segment id, suffix."""
+    assert object_key(SEGMENT, 28, ObjectKind.LOG) == LOG_KEY
+    assert object_key(SEGMENT, 28, ObjectKind.MANIFEST, "tier/").startswith("tier/orders-eu-")
+    assert object_key(SEGMENT, 28, ObjectKind.MANIFEST).endswith(".rsm-manifest")
+
+
+def test_key_with_a_negative_offset_is_refused() -> None:
+    """No segment starts below zero, so no object is named for one."""
+    with pytest.raises(InvalidArgument, match="-1"):
+        object_key(SEGMENT, -1, ObjectKind.LOG)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        pytest.param(LOG_KEY.removesuffix("log") + "txt", id="unknown suffix"),
+        pytest.param(LOG_KEY.replace("00000000000000000028", "28"), id="short offset"),
+        pytest.param(LOG_KEY.replace("/7/", "/07/"), id="padded partition"),
+        pytest.param(LOG_KEY.replace("/7/", "/9999999999/"), id="partition above int32"),
+        pytest.param(LOG_KEY[len("orders-eu") :], id="no topic"),
+        pytest.param("x/" + LOG_KEY, id="another prefix"),
+        pytest.param(LOG_KEY.replace("Mxug", "Mxuh"), id="not our form"),
+        pytest.param(LOG_KEY + "\n", id="trailing line end"),
+        pytest.param("", id="nothing"),
+    ],
+)
+def test_key_of_something_else_when_parsed_names_nothing(key: str) -> None:
+    """A key that we would not have written is nobody's, rather than nearly somebody's."""
+    assert parse_object_key(key) is None
+
+
+@given(
+    topic=st.from_regex(r"[A-Za-z0-9._-]{1,60}", fullmatch=True),
+    ids=st.tuples(st.binary(min_size=16, max_size=16), st.binary(min_size=16, max_size=16)),
+    partition=st.integers(0, 2**31 - 1),
+    start=st.integers(0, 2**63 - 1),
+    kind=st.sampled_from(ObjectKind),
+    prefix=st.sampled_from(["", "tier/", "a-b_"]),
+)
+def test_key_of_any_segment_when_parsed_gives_the_segment_back(
+    topic: str, ids: tuple[bytes, bytes], partition: int, start: int, kind: ObjectKind, prefix: str
+) -> None:
+    """Whatever dashes names and ids contain, a key says which object of which segment it is."""
+    segment_id = SegmentId(TopicIdPartition(Uuid(ids[0]), topic, partition), Uuid(ids[1]))
+    key = object_key(segment_id, start, kind, prefix)
+    assert parse_object_key(key, prefix) == ObjectName(segment_id, start, kind)

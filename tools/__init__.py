@@ -1,0 +1,1 @@
+"""What builds and checks the project, and is no part of it: nothing here is installed with it."""

@@ -1,0 +1,69 @@
+"""
+Writes constraints/: exact versions with hashes, and no word on where they are fetched.
+
+One file for each install: `runtime.txt` for the service alone, `dev.txt` for everything that builds
+and checks it. The second is resolved under the first, so both name the same versions of what they
+share.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+HEADER = "# For CPython 3.11, 3.12 and 3.13 on Linux; written by `make constraints`.\n"
+OPTIONS = [
+    "--generate-hashes",
+    "--strip-extras",
+    "--allow-unsafe",
+    "--no-header",
+    "--no-emit-index-url",
+    "--no-emit-find-links",
+    "--no-emit-trusted-host",
+    "--no-emit-options",
+]
+
+
+def group_requirements(groups: dict[str, list[Any]], name: str) -> list[str]:
+    """The requirements of one dependency group, the groups it includes among them."""
+    requirements: list[str] = []
+    for entry in groups[name]:
+        if isinstance(entry, str):
+            requirements.append(entry)
+        else:
+            requirements.extend(group_requirements(groups, entry["include-group"]))
+    return requirements
+
+
+def compile_constraints(requirements: list[str], target: Path, options: list[str]) -> None:
+    """Resolve *requirements* into *target*; pins already there are kept unless asked otherwise."""
+    command = [sys.executable, "-m", "piptools", "compile", "--quiet", *OPTIONS, *options]
+    subprocess.run(
+        [*command, "--output-file", str(target.relative_to(ROOT)), "-"],
+        input="\n".join(requirements),
+        text=True,
+        cwd=ROOT,
+        check=True,
+    )
+    body = target.read_text().replace("# via -r -", "# via rlmm").replace("#   -r -", "#   rlmm")
+    target.write_text(HEADER + body.removeprefix(HEADER))
+
+
+def main() -> None:
+    """Write both files; what is given on the command line goes on to pip-compile."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    core: list[str] = project["project"]["dependencies"]
+    development = core + group_requirements(project["dependency-groups"], "dev")
+    runtime, dev = ROOT / "constraints/runtime.txt", ROOT / "constraints/dev.txt"
+    compile_constraints(core, runtime, sys.argv[1:])
+    compile_constraints(
+        development, dev, ["--constraint", "constraints/runtime.txt", *sys.argv[1:]]
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""
+Writes the generated documents: what the code already says is never typed a second time.
+
+Each function gives the Markdown that stands between the cog markers of one page; `make docs` puts
+it there and `make check` fails when it is not what the code says now.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from rlmm.cli.main import cli
+from rlmm.conformance.rules import RULE_TEXTS
+from rlmm.errors import RlmmError
+from rlmm.metadata.outcomes import JAVA_CLASSES, KafkaError, Level, Outcome, outcome_of
+from rlmm.metadata.segment import PARTITION_DELETE_TRANSITIONS, TRANSITIONS
+from rlmm.metadata.verdicts import Rejected, RejectReason, Undecodable, UndecodableReason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Set
+
+    from rlmm.metadata.verdicts import Verdict
+
+HELP_WIDTH = 96
+OURS_ALONE = (UndecodableReason.OVERSIZED, UndecodableReason.DAMAGED_BATCH)
+"""Reasons that Kafka's decoder never meets: a limit of ours, and what does not get that far."""
+_State = TypeVar("_State", bound=IntEnum)
+
+
+def commands(
+    command: click.Command = cli, name: str = "rlmm", parent: click.Context | None = None
+) -> Iterator[click.Context]:
+    """Every command with a context that knows its full name, each group before its members."""
+    settings = {**command.context_settings, "terminal_width": HELP_WIDTH}
+    context = click.Context(command, parent, name, **settings)
+    yield context
+    if isinstance(command, click.Group):
+        for member in command.list_commands(context):
+            found = command.get_command(context, member)
+            assert found is not None, member
+            yield from commands(found, member, context)
+
+
+def errors(root: type[RlmmError] = RlmmError) -> Iterator[type[RlmmError]]:
+    """Every error class of `rlmm.errors`, each before those derived from it."""
+    yield root
+    for derived in root.__subclasses__():
+        if derived.__module__ == RlmmError.__module__:
+            yield from errors(derived)
+
+
+def cli_reference() -> str:
+    """The help of every command, under a heading with its full name."""
+    sections = [
+        f"## `{context.command_path}`\n\n```text\n{context.get_help()}\n```\n"
+        for context in commands()
+    ]
+    return "\n" + "\n".join(sections) + "\n"
+
+
+def errors_reference() -> str:
+    """One row for each error class: code, class, whether waiting helps, exit code, meaning."""
+    rows = [
+        f"| `{error.code}` | `{error.__name__}` | {'yes' if error.retriable else 'no'} "
+        f"| {error.exit_code} | {_first_sentence(error)} |"
+        for error in errors()
+    ]
+    head = ["| code | class | retriable | exit code | meaning |", "| --- | --- | --- | --- | --- |"]
+    return "\n" + "\n".join(head + rows) + "\n\n"
+
+
+def _first_sentence(error: type[RlmmError]) -> str:
+    """What the class says of itself, as one table cell."""
+    first_paragraph = (error.__doc__ or "").strip().split("\n\n")[0]
+    return " ".join(first_paragraph.split()).replace("|", "\\|")
+
+
+def rules_reference() -> str:
+    """One section for each named rule in which answers differ from Kafka's."""
+    sections = [
+        f"### `{rule}`: {text.title}\n\n"
+        f"- **Kafka:** {text.kafka}\n- **rlmm:** {text.rlmm}\n"
+        f"- **Why:** {text.reason}\n- **Example:** {text.example}\n"
+        for rule, text in RULE_TEXTS.items()
+    ]
+    return "\n" + "\n".join(sections) + "\n"
+
+
+def transitions_reference() -> str:
+    """The two transition tables."""
+    return (
+        _transitions("segment is", "event that is legal", TRANSITIONS)
+        + _transitions(
+            "partition delete is", "event that is in order", PARTITION_DELETE_TRANSITIONS
+        )
+        + "\n"
+    )
+
+
+def _transitions(left: str, right: str, table: Mapping[_State | None, Set[_State]]) -> str:
+    rows = [
+        f"| {'absent' if source is None else source.name} "
+        f"| {', '.join(target.name for target in sorted(targets))} |"
+        for source, targets in table.items()
+    ]
+    return "\n" + "\n".join([f"| {left} | {right} |", "| --- | --- |", *rows]) + "\n"
+
+
+def outcomes_reference() -> str:
+    """One row for each reason of a verdict: what Kafka's cache and store do where it is given."""
+    verdicts: list[tuple[str, Verdict]] = [
+        (f"rejected: {reason}", Rejected(reason, None, None)) for reason in RejectReason
+    ]
+    verdicts += [
+        (f"undecodable: {reason}", Undecodable(reason))
+        for reason in UndecodableReason
+        if reason not in OURS_ALONE
+    ]
+    head = ["| verdict | Kafka's cache | Kafka's store |", "| --- | --- | --- |"]
+    rows = [
+        f"| {name} | {_outcome(verdict, Level.CACHE)} | {_outcome(verdict, Level.STORE)} |"
+        for name, verdict in verdicts
+    ]
+    return "\n" + "\n".join(head + rows) + "\n\n"
+
+
+def _outcome(verdict: Verdict, level: Level) -> str:
+    outcome = outcome_of(verdict, level, initialized=True)
+    if isinstance(outcome, KafkaError):
+        return f"`{JAVA_CLASSES[outcome].rpartition('.')[2]}`"
+    return "applied" if outcome is Outcome.APPLIED else "dropped, with a line in the log"

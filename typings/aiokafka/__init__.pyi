@@ -1,0 +1,57 @@
+# The library has annotations but does not say so to type checkers: what is used is declared here.
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+__version__: str
+
+class TopicPartition(NamedTuple):
+    topic: str
+    partition: int
+
+class RecordMetadata(NamedTuple):
+    topic: str
+    partition: int
+    topic_partition: TopicPartition
+    offset: int
+    timestamp: int | None
+    timestamp_type: int
+    log_start_offset: int | None
+
+class ConsumerRecord:
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    timestamp_type: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...]
+
+class AIOKafkaProducer:
+    def __init__(self, **settings: Any) -> None: ...
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+    async def send_and_wait(
+        self,
+        topic: str,
+        value: bytes | None = None,
+        key: bytes | None = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> RecordMetadata: ...
+
+class AIOKafkaConsumer:
+    def __init__(self, *topics: str, **settings: Any) -> None: ...
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+    def assign(self, partitions: Iterable[TopicPartition]) -> None: ...
+    def assignment(self) -> frozenset[TopicPartition]: ...
+    def seek(self, partition: TopicPartition, offset: int) -> None: ...
+    async def position(self, partition: TopicPartition) -> int: ...
+    async def getmany(
+        self, *partitions: TopicPartition, timeout_ms: int = 0, max_records: int | None = None
+    ) -> dict[TopicPartition, list[ConsumerRecord]]: ...
+    async def end_offsets(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, int]: ...
