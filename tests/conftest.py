@@ -9,6 +9,7 @@ from hypothesis import settings
 
 pytest_plugins = [
     "pytester",
+    "tests.kafka.fixtures",
     "tests.support.capabilities",
     "tests.support.shards",
 ]

@@ -156,12 +156,14 @@ class EpochState:
         The finished segment that answers for *offset*: the slots' choice, else the one finished
         last that covers it.
         """
+        if self.highest is None or offset > self.highest:
+            return None  # no finished copy ever reached that far
         uuid = self.slots.floor(offset)
         if uuid is not None:
             covered = epoch_range(rows[uuid], self.epoch)
             if covered is not None and offset <= covered[1]:
                 return uuid
-        if not self.shadowed or self.highest is None or offset > self.highest:
+        if not self.shadowed:
             return None
         cover = self.cover
         if cover is None:

@@ -113,6 +113,8 @@ class _Fields:
             byte = self.take(1, what)[0]
             total |= (byte & 0x7F) << shift
             if byte < 0x80:
+                if byte == 0 and shift:  # another form of the same number: not what is written
+                    raise self.corrupt(f"{what} is not in canonical form")
                 return total
         raise self.corrupt(f"{what} has too many bytes")
 

@@ -81,15 +81,14 @@ class OpenRecordSet:
         return found
 
     def _offset_fault(self, batch: Batch, position: int) -> str | None:
-        span = f"batch of offsets {batch.base_offset} to {batch.last_offset}"
         if batch.base_offset < self._floor:
-            return f"{span} behind one that ends before {self._floor}"
+            return f"{_span(batch)} behind one that ends before {self._floor}"
         if self._limit is not None and batch.next_offset > self._limit:
-            return f"{span} in a record set that ends before {self._limit}"
+            return f"{_span(batch)} in a record set that ends before {self._limit}"
         if batch.base_offset > position:  # right behind the position there is nothing to doubt
             behind = self.offset_behind()
             if behind is not None and self._floor <= behind < batch.next_offset:
-                return f"{span} before one that begins at {behind}"
+                return f"{_span(batch)} before one that begins at {behind}"
         return None
 
     def offset_behind(self) -> int | None:
@@ -102,3 +101,7 @@ class OpenRecordSet:
             if isinstance(found, Batch):
                 return found.base_offset
         return self._limit
+
+
+def _span(batch: Batch) -> str:
+    return f"batch of offsets {batch.base_offset} to {batch.last_offset}"

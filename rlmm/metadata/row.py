@@ -68,6 +68,10 @@ _STATES = tuple(SegmentState)
 _STATE_AND_FLAG = tuple(
     tuple(bytes((state, empty)) for empty in range(2)) for state in SegmentState
 )
+FINISHED_HEADS = _STATE_AND_FLAG[SegmentState.COPY_SEGMENT_FINISHED]
+"""
+How the row of a finished copy begins, before the finish offset: with a transaction index, without.
+"""
 STARTED, STARTED_TXN_EMPTY = (
     _STATE_AND_FLAG[SegmentState.COPY_SEGMENT_STARTED][empty] + _INT64.pack(NOT_FINISHED)
     for empty in range(2)

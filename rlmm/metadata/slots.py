@@ -2,15 +2,16 @@
 A sorted map from offset to segment id: the slots of one leader epoch.
 
 Kept in chunks of bounded length, so that a change moves a bounded number of entries however many
-slots there are; offsets mostly rise, and then a change is an append. Invariants: no chunk is empty,
-but for the only one of an empty map; offsets rise strictly within and across chunks; `_firsts[i]`
-is the first offset of chunk i; `top` is the last offset.
+slots there are; offsets mostly rise, and then a change is an append. The last chunk, mostly the
+only one, is two plain lists, because every event of a replay passes here and the objects it meets
+are what it costs. Invariants: no chunk is empty, but for the only one of an empty map; offsets rise
+strictly within and across chunks; `top` is the last offset.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,8 +19,20 @@ if TYPE_CHECKING:
 CHUNK_MAX = 1024
 """A longer chunk is cut in two; at most 8 KiB of references move when one is inserted."""
 
-Place = tuple[int, int]
-"""Chunk of a slot, and its index there."""
+Chunk = tuple[list[int], list[bytes]]
+"""Offsets and ids, side by side."""
+Place = tuple[int, list[int], list[bytes], int]
+"""Number of a chunk, its offsets and ids, and the index of a slot there."""
+
+_LAST: Final = -1
+"""Number of the last chunk; those below it count from 0."""
+
+
+class _Lower(NamedTuple):
+    """The chunks below the last one, at least one: `firsts[i]` is the first offset of chunk i."""
+
+    chunks: list[Chunk]
+    firsts: list[int]
 
 
 class Slots:
@@ -29,41 +42,48 @@ class Slots:
     Every operation costs log n and a move within one chunk; one in many also moves the chunks.
     """
 
-    __slots__ = ("_firsts", "_ids", "_offsets", "top")
+    __slots__ = ("_ids", "_lower", "_offsets", "top")
 
     def __init__(self) -> None:
-        self._offsets: list[list[int]] = [[]]
-        self._ids: list[list[bytes]] = [[]]
-        self._firsts: list[int] = []
+        self._offsets: list[int] = []
+        self._ids: list[bytes] = []
+        self._lower: _Lower | None = None
         self.top: int | None = None
         """The largest offset with a slot."""
 
     def __len__(self) -> int:
-        return sum(map(len, self._offsets))
+        return sum(len(offsets) for offsets, _ in self.chunks())
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
-        for offsets, ids in zip(self._offsets, self._ids, strict=True):
+        for offsets, ids in self.chunks():
             yield from zip(offsets, ids, strict=True)
 
     def ids(self) -> Iterator[bytes]:
         """The segment ids, by rising offset."""
-        for ids in self._ids:
+        for _, ids in self.chunks():
             yield from ids
+
+    def chunks(self) -> list[Chunk]:
+        """All chunks, by rising offset."""
+        last = self._offsets, self._ids
+        return [last] if self._lower is None else [*self._lower.chunks, last]
 
     def floor(self, offset: int) -> bytes | None:
         """The id in the slot with the largest offset that is not above *offset*."""
-        chunk = bisect_right(self._firsts, offset) - 1
-        if chunk < 0:
-            return None
-        return self._ids[chunk][bisect_right(self._offsets[chunk], offset) - 1]
+        _, offsets, ids = self._home(offset)
+        index = bisect_right(offsets, offset)
+        return ids[index - 1] if index else None
 
     def above(self, offset: int) -> int | None:
         """The smallest slot offset over *offset*."""
-        chunk = max(bisect_right(self._firsts, offset) - 1, 0)
-        index = bisect_right(self._offsets[chunk], offset)
-        if index < len(self._offsets[chunk]):
-            return self._offsets[chunk][index]
-        return self._firsts[chunk + 1] if chunk + 1 < len(self._firsts) else None
+        number, offsets, _ = self._home(offset)
+        index = bisect_right(offsets, offset)
+        if index < len(offsets):
+            return offsets[index]
+        lower = self._lower
+        if number == _LAST or lower is None:
+            return None
+        return lower.firsts[number + 1] if number + 1 < len(lower.firsts) else self._offsets[0]
 
     def get(self, offset: int) -> bytes | None:
         """The id in the slot of exactly *offset*."""
@@ -72,26 +92,23 @@ class Slots:
 
     def append(self, offset: int, segment: bytes) -> None:
         """Fill a new slot above all others; *offset* must be over `top`."""
-        offsets = self._offsets[-1]
-        firsts = self._firsts or [offset]
+        offsets = self._offsets
         offsets.append(offset)
         try:
-            self._ids[-1].append(segment)
+            self._ids.append(segment)
         except MemoryError:
             del offsets[-1]
             raise
-        self._firsts = firsts
         self.top = offset
         if len(offsets) > CHUNK_MAX:
-            self._cut(len(self._offsets) - 1)
+            self._cut(_LAST)
 
     def put(self, offset: int, segment: bytes) -> None:
         """Fill the slot of *offset*, whoever stands in it."""
         if self.top is None or offset > self.top:
             self.append(offset, segment)
             return
-        chunk = max(bisect_right(self._firsts, offset) - 1, 0)
-        offsets, ids = self._offsets[chunk], self._ids[chunk]
+        number, offsets, ids = self._home(offset)
         index = bisect_left(offsets, offset)
         if index < len(offsets) and offsets[index] == offset:
             ids[index] = segment
@@ -102,15 +119,15 @@ class Slots:
         except MemoryError:
             del offsets[index]
             raise
-        self._firsts[chunk] = offsets[0]
+        if self._lower is not None:
+            self._mend(number, offsets)
         if len(offsets) > CHUNK_MAX:
-            self._cut(chunk)
+            self._cut(number)
 
     def pop_last(self) -> bytes:
         """Empty the slot with the largest offset and return its id."""
-        chunk = len(self._offsets) - 1
-        segment = self._ids[chunk][-1]
-        self.drop((chunk, len(self._ids[chunk]) - 1))
+        segment = self._ids[-1]
+        self.drop((_LAST, self._offsets, self._ids, len(self._ids) - 1))
         return segment
 
     def remove(self, offset: int) -> None:
@@ -121,41 +138,62 @@ class Slots:
 
     def find(self, offset: int) -> Place | None:
         """Where the slot of exactly *offset* is, until the next change."""
-        chunk = bisect_right(self._firsts, offset) - 1
-        if chunk < 0:
-            return None
-        offsets = self._offsets[chunk]
-        if offsets[0] == offset:  # mostly: what is emptied again is the oldest
-            return chunk, 0
+        number, offsets, ids = self._home(offset)
+        if offsets and offsets[0] == offset:  # mostly: what is emptied again is the oldest
+            return number, offsets, ids, 0
         index = bisect_left(offsets, offset)
-        return (chunk, index) if index < len(offsets) and offsets[index] == offset else None
+        if index < len(offsets) and offsets[index] == offset:
+            return number, offsets, ids, index
+        return None
 
     def at(self, place: Place) -> bytes:
         """The id in the slot that `find` found."""
-        return self._ids[place[0]][place[1]]
+        return place[2][place[3]]
 
     def drop(self, place: Place) -> None:
         """Empty the slot that `find` found."""
-        chunk, index = place
-        offsets = self._offsets[chunk]
-        del offsets[index], self._ids[chunk][index]
-        if offsets:
-            self._firsts[chunk] = offsets[0]
-        else:
-            del self._firsts[chunk]
-            if len(self._offsets) > 1:
-                del self._offsets[chunk], self._ids[chunk]
-        self.top = self._offsets[-1][-1] if self._firsts else None
+        number, offsets, ids, index = place
+        del offsets[index], ids[index]
+        if self._lower is not None:
+            self._mend(number, offsets)
+        self.top = self._offsets[-1] if self._offsets else None
 
-    def _cut(self, chunk: int) -> None:
+    def _home(self, offset: int) -> tuple[int, list[int], list[bytes]]:
+        """The chunk, with its number, that has the slot of *offset* or would get it."""
+        lower = self._lower
+        if lower is None or offset >= self._offsets[0]:
+            return _LAST, self._offsets, self._ids
+        number = max(bisect_right(lower.firsts, offset) - 1, 0)
+        return number, *lower.chunks[number]
+
+    def _mend(self, number: int, offsets: list[int]) -> None:
+        """Note the new first offset of a chunk that was changed, or take the chunk out if empty."""
+        lower = self._lower
+        assert lower is not None
+        if offsets:
+            if number != _LAST:
+                lower.firsts[number] = offsets[0]
+            return
+        if number == _LAST:
+            self._offsets, self._ids = lower.chunks[_LAST]
+        del lower.chunks[number], lower.firsts[number]
+        if not lower.chunks:
+            self._lower = None
+
+    def _cut(self, number: int) -> None:
         """Cut a full chunk in two; the last one near its end, because most offsets are appended."""
-        offsets, ids = self._offsets[chunk], self._ids[chunk]
-        last = chunk == len(self._offsets) - 1
-        middle = len(offsets) - 1 if last else len(offsets) // 2
+        offsets, ids = self.chunks()[number]
+        middle = len(offsets) - 1 if number == _LAST else len(offsets) // 2
         # Everything that may run out of memory comes before the first change.
-        after = chunk + 1
-        all_offsets = [*self._offsets[:after], offsets[middle:], *self._offsets[after:]]
-        all_ids = [*self._ids[:after], ids[middle:], *self._ids[after:]]
-        firsts = [*self._firsts[:after], offsets[middle], *self._firsts[after:]]
-        self._offsets, self._ids, self._firsts = all_offsets, all_ids, firsts
+        upper = offsets[middle:], ids[middle:]
+        chunks, firsts = self._lower or ((), ())
+        if number == _LAST:
+            self._lower = _Lower([*chunks, (offsets, ids)], [*firsts, offsets[0]])
+            self._offsets, self._ids = upper
+        else:
+            after = number + 1
+            self._lower = _Lower(
+                [*chunks[:after], upper, *chunks[after:]],
+                [*firsts[:after], upper[0][0], *firsts[after:]],
+            )
         del offsets[middle:], ids[middle:]

@@ -26,7 +26,7 @@ class Remark(StrEnum):
     PARTITION_BEING_DELETED = "partition-being-deleted"
     """A segment was added while its partition is marked for deletion."""
     PARTITION_WAS_DELETED = "partition-was-deleted"
-    """A segment or partition-delete event came after the partition's deletion was finished."""
+    """A segment was added, or a delete event came, after the partition's deletion was finished."""
     PARTITION_DELETE_OUT_OF_ORDER = "partition-delete-out-of-order"
     """
     A partition-delete state that does not follow from the one before; Kafka stores it all the

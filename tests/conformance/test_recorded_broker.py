@@ -13,12 +13,13 @@ import pytest
 
 from rlmm.cli.demo import recorded_history
 from rlmm.metadata.codec import decode, encode_any
-from rlmm.metadata.events import Event, SegmentUpdate
+from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentMetadata
 from rlmm.records.batch import Batch, walk
 from rlmm.records.records import Record
+from tests.support.kafka_text import as_kafka_prints
 
 if TYPE_CHECKING:
     from rlmm.records.record_set import RecordSet
@@ -45,28 +46,6 @@ def _records(record_set: RecordSet) -> list[Record]:
     records = [record for batch in _batches(record_set) for record in batch.records()]
     assert all(isinstance(record, Record) for record in records)
     return [record for record in records if isinstance(record, Record)]
-
-
-def _as_kafka_prints(event: Event) -> str:
-    """Render *event* as the text form of Kafka's class, custom metadata being absent."""
-    assert isinstance(event, SegmentMetadata | SegmentUpdate)
-    assert event.custom_metadata is None
-    segment_id = f"RemoteLogSegmentId{{topicIdPartition={event.id.partition}, id={event.id.uuid}}}"
-    if isinstance(event, SegmentUpdate):
-        return (
-            f"RemoteLogSegmentMetadataUpdate{{remoteLogSegmentId={segment_id}, "
-            f"customMetadata=Optional.empty, state={event.state.name}, "
-            f"eventTimestampMs={event.event_timestamp_ms}, brokerId={event.broker_id}}}"
-        )
-    epochs = ", ".join(f"{epoch}={offset}" for epoch, offset in event.epochs)
-    return (
-        f"RemoteLogSegmentMetadata{{remoteLogSegmentId={segment_id}, "
-        f"startOffset={event.start_offset}, endOffset={event.last_offset}, "
-        f"brokerId={event.broker_id}, maxTimestampMs={event.max_timestamp_ms}, "
-        f"eventTimestampMs={event.event_timestamp_ms}, segmentLeaderEpochs={{{epochs}}}, "
-        f"segmentSizeInBytes={event.size_bytes}, customMetadata=Optional.empty, "
-        f"state={event.state.name}, txnIdxEmpty={str(event.txn_index_empty).lower()}}}"
-    )
 
 
 @BY_PARTITION
@@ -99,7 +78,7 @@ def test_every_record_decodes_to_what_kafka_prints(record_set: RecordSet) -> Non
     for record in _records(record_set):
         event = decode(record.value)
         assert isinstance(event, SegmentMetadata | SegmentUpdate)
-        ours.append((record.offset, record.timestamp_ms, _as_kafka_prints(event)))
+        ours.append((record.offset, record.timestamp_ms, as_kafka_prints(event)))
     pattern = re.compile(r"\| offset: (\d+) CreateTime: (\d+) .*? payload: (.*)$")
     kafkas = [
         (int(found[1]), int(found[2]), found[3])

@@ -54,5 +54,6 @@ def test_slots_when_anything_is_done_to_them_then_answer_as_a_dict(
         for number, (kind, offset) in enumerate(steps):
             step(slots, model, kind, offset, b"%d" % number)
             require_equal(slots, model, offset)
-            assert max(map(len, slots._offsets)) <= chunk_max
-            assert min(map(len, slots._offsets)) >= (1 if model else 0)
+            lengths = [len(offsets) for offsets, _ in slots.chunks()]
+            assert max(lengths) <= chunk_max
+            assert min(lengths) >= (1 if model else 0)

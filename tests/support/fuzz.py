@@ -121,6 +121,7 @@ def main(count: int, seed: int, workers: int, group: int | None) -> None:
     if group is not None:
         found = run_group(seed, group)
     else:
+        click.echo(f"{count:,} cases, processes: {workers}; a million takes a few minutes")
         for outcome in run(seed, max(count // GROUP_CASES, 1), workers):
             found.add(outcome)
     for what, how_often in sorted(found.counts.items()):

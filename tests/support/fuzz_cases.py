@@ -7,11 +7,9 @@ reader raises, or `AssertionError` when an answer breaks a rule.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rlmm.errors import ImageCorrupt
-from rlmm.metadata import python_shard
 from rlmm.metadata.codec.decoding import decode
 from rlmm.metadata.codec.encoding import (
     encode_any,
@@ -31,27 +29,23 @@ from rlmm.records.compression import Compression, deflate
 from rlmm.records.control import ControlType
 from rlmm.records.damage import DamagedRecords, PartialTail
 from rlmm.records.header import HEADER_BYTES
-from rlmm.records.record_set import RecordSet
 from rlmm.records.records import Record
 from rlmm.records.writer import Producer, build_batch, build_control_batch, records_of
 from tests.support import golden
 from tests.support.batches import forge
 from tests.support.builders import partition_delete, segment_id, started, tp, update
+from tests.support.fuzz_shards import METADATA_PARTITION, Twins
 from tests.support.mutations import mutated, with_sound_crc
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from random import Random
 
     from rlmm.metadata.events import Event
-    from rlmm.metadata.report import Report
 
 _INFLATED_BYTES_MAX = 1 << 20
-_TURNS_MAX = 40
-_SET_ASIDE_MAX = 4
 _UNKNOWN_CODEC = 6
-_PARTITION = 3
 
 
 class Case:
@@ -156,7 +150,7 @@ def _is_no_name(key: bytes) -> bool:
 
 def events(rng: Random, case: Case, count: int) -> None:
     """Sound batches of damaged values into one shard."""
-    shards = _Twins(rng, case)
+    shards = Twins(rng, case.counts, is_sound=True)
     for _ in range(count):
         damaged = [_value_or_tombstone(rng) for _ in range(rng.randint(1, 4))]
         base_offset = shards.position + rng.choice((0, 0, 0, 3))
@@ -177,7 +171,7 @@ def _value_or_tombstone(rng: Random) -> bytes | None:
 
 def record_sets(rng: Random, case: Case, count: int) -> None:
     """Damaged record sets, half of them with a CRC that holds all the same."""
-    shards = _Twins(rng, case)
+    shards = Twins(rng, case.counts, is_sound=False)
     for _ in range(count):
         sound = [_sound_batches(rng, shards.position) for _ in range(2)]
         data = mutated(rng, sound[0], sound)
@@ -188,7 +182,7 @@ def record_sets(rng: Random, case: Case, count: int) -> None:
         shards.apply(data)
         if shards.position > INT64_MAX // 2:
             shards.check_state()
-            shards = _Twins(rng, case)
+            shards = Twins(rng, case.counts, is_sound=False)
     shards.check_state()
 
 
@@ -265,115 +259,37 @@ def check_batch(batch: Batch) -> DamagedRecords | None:
     return read.damage
 
 
-class _Twins:
-    """A shard, and at times a second one that never uses the cut: both must say the same."""
-
-    def __init__(self, rng: Random, case: Case) -> None:
-        self._rng = rng
-        self._counts = case.counts
-        begin = rng.choice((0, 0, 0, 100))
-        self._begin = begin
-        self._shard = PythonShard(_PARTITION, begin)
-        self._twin = PythonShard(_PARTITION, begin) if rng.random() < 0.3 else None
-
-    @property
-    def position(self) -> int:
-        """Where both stand."""
-        return self._shard.position
-
-    def apply(self, data: bytes) -> None:
-        """Apply *data* to its end, in turns, and set aside what is damaged."""
-        max_events = self._rng.choice((None, None, 1, 3))
-        distance = self._rng.randint(1, 9)
-        reports = _apply(self._shard, data, max_events, distance)
-        for report in reports:
-            self._counts["reports"] += 1
-            self._counts["events applied"] += report.tally.applied
-        if self._twin is not None:
-            with _without_cut():
-                assert _apply(self._twin, data, max_events, distance) == reports
-            self._counts["reports equal without the cut"] += len(reports)
-
-    def check_state(self) -> None:
-        """The state is sound, is its own image's, and does not depend on the cut."""
-        shard = self._shard
-        assert shard.validate() == []
-        assert shard.statistics().tally.offsets == shard.position - self._begin
-        image = shard.image()
-        assert PythonShard.from_image(image).image() == image
-        if self._twin is not None:
-            assert self._twin.image() == image
-            self._counts["images equal without the cut"] += 1
-
-
-def _apply(shard: PythonShard, data: bytes, max_events: int | None, distance: int) -> list[Report]:
-    record_set = RecordSet(_PARTITION, data)
-    reports: list[Report] = []
-    set_aside = 0
-    for _ in range(_TURNS_MAX):
-        before = shard.position
-        report = shard.apply(record_set, max_events)
-        _check_report(shard, report, before)
-        reports.append(report)
-        if report.complete:
-            break
-        damage = report.damage
-        if damage is None:
-            assert shard.position > before, "a turn without an end and without progress"
-            continue
-        set_aside += 1
-        if shard.position == INT64_MAX or set_aside > _SET_ASIDE_MAX:
-            break
-        before = shard.position
-        next_offset = min(shard.position + distance, INT64_MAX)
-        report = shard.set_aside(damage, data, next_offset)
-        _check_report(shard, report, before)
-        reports.append(report)
-    return reports
-
-
-def _check_report(shard: PythonShard, report: Report, before: int) -> None:
-    assert report.from_offset == before
-    assert report.next_offset == shard.position >= before, "the position goes back"
-    assert report.tally.offsets == shard.position - before, "offsets are not counted once"
-    for entry in report.entries:
-        assert before <= entry.offset < entry.next_offset <= shard.position
-
-
-@contextmanager
-def _without_cut() -> Iterator[None]:
-    names = vars(python_shard)
-    kept = names["cut"]
-    names["cut"] = lambda _value: None
-    try:
-        yield
-    finally:
-        names["cut"] = kept
-
-
 # ------------------------------------------------------------------------------------ images
 
 
 def images(rng: Random, case: Case, count: int) -> None:
     """State images with damage: refused, or exactly the state that they say."""
-    shard = PythonShard(_PARTITION)
+    shard = PythonShard(METADATA_PARTITION)
     for event in rng.choices(EVENTS, k=80):
         shard.apply_event(event)
-    sound = shard.image()
+    whole, parts = shard.image(), [shard.partition_image(user) for user in shard.partitions()]
     for _ in range(count):
-        image = bytearray(sound)
+        is_part = rng.random() < 0.3
+        sound = rng.choice(parts) if is_part else whole
+        assert sound is not None
         if rng.random() < 0.7:
+            image = bytearray(sound)
             image[rng.randrange(len(image))] = rng.choice((0, 1, 2, 0xFF, rng.randrange(256)))
         else:
             image = bytearray(mutated(rng, sound, [sound]))
-        case.begin(bytes(image))
+        data = case.begin(bytes(image))
+        restored = PythonShard(METADATA_PARTITION)
         try:
-            restored = PythonShard.from_image(case.data)
+            if is_part:
+                again = restored.partition_image(restored.import_partition(data))
+            else:
+                restored = PythonShard.from_image(data)
+                again = restored.image()
         except ImageCorrupt:
             case.counts["image refused"] += 1
             continue
         case.counts["image accepted"] += 1
-        assert restored.image() == case.data
+        assert again == data
         assert restored.validate() == []
 
 

@@ -1,6 +1,6 @@
 # The library has annotations but does not say so to type checkers: what is used is declared here.
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from typing import Any, NamedTuple
 
 __version__: str
@@ -28,10 +28,22 @@ class ConsumerRecord:
     value: bytes | None
     headers: tuple[tuple[str, bytes], ...]
 
+class BatchBuilder:
+    def append(
+        self, *, timestamp: int | None, key: bytes | None, value: bytes | None
+    ) -> object | None: ...
+
 class AIOKafkaProducer:
     def __init__(self, **settings: Any) -> None: ...
     async def start(self) -> None: ...
     async def stop(self) -> None: ...
+    def create_batch(self) -> BatchBuilder: ...
+    async def send_batch(
+        self, batch: BatchBuilder, topic: str, *, partition: int
+    ) -> Awaitable[RecordMetadata]: ...
+    async def begin_transaction(self) -> None: ...
+    async def commit_transaction(self) -> None: ...
+    async def abort_transaction(self) -> None: ...
     async def send_and_wait(
         self,
         topic: str,

@@ -18,6 +18,7 @@ ASKED = {
     "naive, results dropped per batch / decode + apply, collector on, 1,000 events": 1.6,
     "naive, results dropped per batch / decode + apply, collector off, 1,000 events": 1.6,
     "naive, results dropped per batch / decode + apply, 1,000 events": 1.6,
+    "naive, results dropped per batch / decode + apply, 2,000 events": 1.6,
     "resident memory, 2,000 events": 750,
     "growth of decode + apply of the whole history, collector off": 2.0,
     "growth of decode + apply of what comes next, collector frozen": 2.0,

@@ -11,6 +11,7 @@ from bench.history import (
     METADATA_PARTITIONS,
     RECORDS_PER_SET,
     record_sets,
+    single,
     user_partition_count,
     written_events,
 )
@@ -21,6 +22,8 @@ from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
+from rlmm.records.records import Record
+from rlmm.records.writer import build_batch
 
 EVENTS = list(islice(written_events(8), 8000))
 
@@ -75,6 +78,14 @@ def test_history_with_the_same_seed_is_the_same() -> None:
     again = list(islice(written_events(8), 100))
     assert again == EVENTS[:100]
     assert list(islice(written_events(8, seed=2), 100)) != again
+
+
+def test_single_is_what_the_writer_makes_of_one_record() -> None:
+    """The quick way to a batch of one record gives the writer's bytes, whatever the length."""
+    for offset, size in ((0, 1), (5, 57), (2**40, 58), (7, 59), (8, 300), (9, 8000)):
+        value = bytes(range(256)) * 40
+        record = Record(offset, 1_700_000_000_000, None, value[:size])
+        assert single(value[:size], offset) == build_batch([record], offset)
 
 
 def test_five_million_events_have_five_thousand_user_partitions() -> None:

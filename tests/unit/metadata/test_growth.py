@@ -207,7 +207,7 @@ def test_f89_cost_of_one_action_then_does_not_grow_with_the_partition(
     for name, act in (ASKED | DONE[build]).items():
         few, many = most_calls(small, SMALL, act), most_calls(large, size, act)
         assert 0 < many <= few + 8, f"{name}: {few} calls with {SMALL}, {many} with {size}"
-    chunks = [len(chunk) for chunk in large.state.epochs[0].slots._offsets]
+    chunks = [len(offsets) for offsets, _ in large.state.epochs[0].slots.chunks()]
     assert max(chunks) <= slots_module.CHUNK_MAX
     assert len(chunks) <= 2 * size / slots_module.CHUNK_MAX + 2
     small.state.rows = dict(dict.items(small.state.rows))
@@ -221,6 +221,6 @@ def test_f89_slots_emptied_from_the_front_then_leave_no_empty_chunks() -> None:
         slots.append(offset, offset.to_bytes(16))
     for offset in range(9_999):
         slots.remove(offset)
-    assert [len(chunk) for chunk in slots._offsets] == [1]
+    assert [len(offsets) for offsets, _ in slots.chunks()] == [1]
     assert list(slots) == [(9_999, (9_999).to_bytes(16))]
     assert slots.top == 9_999

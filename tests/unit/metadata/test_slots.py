@@ -93,7 +93,7 @@ def test_slots_when_chunks_are_cut_then_every_question_crosses_them(order: list[
         slots.put(offset, b"%d" % offset)
         expected[offset] = b"%d" % offset
     require_sound(slots, expected)
-    assert len(slots._offsets) > 5
+    assert len(slots.chunks()) > 5
     for offset in order[::-2]:
         slots.remove(offset)
         del expected[offset]
@@ -109,10 +109,12 @@ def test_slots_when_chunks_are_cut_then_every_question_crosses_them(order: list[
 def test_slots_when_they_grow_then_no_chunk_is_longer_than_allowed(step: int) -> None:
     """A change moves a bounded number of entries, and appending leaves full chunks behind."""
     slots = filled(*range(0, 100 * step, step))
-    lengths = [len(chunk) for chunk in slots._offsets]
+    firsts = [offsets[0] for offsets, _ in slots.chunks()]
+    lengths = [len(offsets) for offsets, _ in slots.chunks()]
     assert max(lengths) <= 4
     assert min(lengths) >= 1
-    assert slots._firsts == [chunk[0] for chunk in slots._offsets]
+    assert slots._lower is not None
+    assert slots._lower.firsts == firsts[:-1]
     if step == 1:
         assert lengths[:-1] == [4] * (len(lengths) - 1)
 
@@ -134,11 +136,11 @@ def test_f87_slots_when_memory_runs_out_then_are_as_before(
 ) -> None:
     """An id that found no room leaves no offset behind, and the map goes on working."""
     slots = filled(*offsets)
-    room = slots._ids[-1]
-    slots._ids[-1] = _FullMemory(room)
+    room = slots._ids
+    slots._ids = _FullMemory(room)
     with pytest.raises(MemoryError):
         slots.put(offset, b"new")
-    slots._ids[-1] = room
+    slots._ids = room
     expected = {offset: b"%d" % offset for offset in offsets}
     require_sound(slots, expected)
     slots.put(offset, b"new")

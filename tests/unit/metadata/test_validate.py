@@ -118,19 +118,15 @@ def _stray_nowhere(state: PartitionState) -> None:
 
 
 def _swap_slots(state: PartitionState) -> None:
-    state.epochs[0].slots._ids[0].reverse()
+    state.epochs[0].slots._ids.reverse()
 
 
 def _unsort_slots(state: PartitionState) -> None:
-    state.epochs[0].slots._offsets[0].reverse()
+    state.epochs[0].slots._offsets.reverse()
 
 
 def _forget_top(state: PartitionState) -> None:
     state.epochs[0].slots.top = 0
-
-
-def _forget_firsts(state: PartitionState) -> None:
-    state.epochs[0].slots._firsts[0] = 50
 
 
 def _leave_a_key(state: PartitionState) -> None:
@@ -159,7 +155,6 @@ def _leave_a_key(state: PartitionState) -> None:
         pytest.param(_swap_slots, "the slot of offset 0 holds", id="slots-swapped"),
         pytest.param(_unsort_slots, "the slot of offset 100 holds", id="slots-unsorted"),
         pytest.param(_forget_top, "epoch 0: largest slot is 0, should be 100", id="top"),
-        pytest.param(_forget_firsts, "epoch 0: slots are not found", id="first-of-chunk"),
         pytest.param(_leave_a_key, "not the key of a user partition", id="key"),
     ],
 )
@@ -172,3 +167,21 @@ def test_checker_when_one_rule_is_broken_then_names_it(
     found = made.validate()
     assert any(message in violation for violation in found), found
     assert all(violation.startswith((str(tp()), "None")) for violation in found)
+
+
+@pytest.mark.breaks_shards
+def test_checker_when_slots_are_not_found_where_they_stand_then_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What leads to the chunks of many slots is checked as well as what is in them."""
+    monkeypatch.setattr("rlmm.metadata.slots.CHUNK_MAX", 1)
+    made = new_shard()
+    for number in range(4):
+        made.apply_event(started(number, number * 100, number * 100 + 99))
+        made.apply_event(finished(number))
+    assert made.validate() == []
+    lower = state_of(made).epochs[0].slots._lower
+    assert lower is not None
+    lower.firsts[1] = 150
+    (found,) = made.validate()
+    assert "epoch 0: slots are not found" in found

@@ -1,0 +1,64 @@
+"""
+Where the whole batches of an answer end. Pure.
+
+Only lengths are followed, from batch to batch; whether a batch is sound is judged by who reads it.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from rlmm.records.header import BATCH_BYTES_MAX, HEADER_BYTES, LENGTH_FROM, MAGIC
+
+_START = struct.Struct(">qi")
+_INT32 = struct.Struct(">i")
+_LEADER_EPOCH_AT = 12
+_MAGIC_AT = 16
+_LAST_DELTA_AT = 23
+_LENGTH_MIN = 14
+"""The smallest that any format ever had, as a length counts."""
+_NO_EPOCH = -1
+
+
+class WholeBatches(NamedTuple):
+    """
+    The whole batches at the begin of some bytes.
+
+    *size* is where they end, 0 when there is none. *next_offset* and *leader_epoch* are those of
+    the last; without one the first are None and -1. *wanted* is how many bytes the batch behind
+    them has, 0 when that cannot be seen. *damage* says why what stands there can be no batch.
+    """
+
+    size: int
+    next_offset: int | None
+    leader_epoch: int
+    wanted: int
+    damage: str | None
+
+
+def whole_batches(data: bytes | memoryview) -> WholeBatches:
+    """Find the whole batches at the begin of *data*."""
+    unpack = _START.unpack_from
+    count = len(data)
+    at = last = wanted = 0
+    damage = None
+    while count - at >= LENGTH_FROM:
+        base_offset, length = unpack(data, at)
+        if not _LENGTH_MIN <= length <= BATCH_BYTES_MAX:
+            damage = f"a batch at offset {base_offset} claims a length of {length}"
+            break
+        stop = at + LENGTH_FROM + length
+        if stop > count:
+            wanted = stop - at
+            break
+        last = at
+        at = stop
+    if at == 0:
+        return WholeBatches(0, None, _NO_EPOCH, wanted, damage)
+    base_offset, _ = unpack(data, last)
+    if data[last + _MAGIC_AT] != MAGIC or at - last < HEADER_BYTES:
+        return WholeBatches(at, base_offset + 1, _NO_EPOCH, wanted, damage)
+    (last_delta,) = _INT32.unpack_from(data, last + _LAST_DELTA_AT)
+    (leader_epoch,) = _INT32.unpack_from(data, last + _LEADER_EPOCH_AT)
+    return WholeBatches(at, base_offset + last_delta + 1, leader_epoch, wanted, damage)

@@ -1,0 +1,127 @@
+"""
+Kafka's error codes, and what they mean to a reader or a writer of one partition.
+
+The one place where a code becomes an error of ours.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from rlmm.errors import LogNotPermitted, LogUnavailable
+
+if TYPE_CHECKING:
+    from rlmm.errors import LogError
+
+
+class Code(IntEnum):
+    """The codes that are told apart here; a broker may send others."""
+
+    UNKNOWN_SERVER_ERROR = -1
+    NONE = 0
+    OFFSET_OUT_OF_RANGE = 1
+    CORRUPT_MESSAGE = 2
+    UNKNOWN_TOPIC_OR_PARTITION = 3
+    LEADER_NOT_AVAILABLE = 5
+    NOT_LEADER_OR_FOLLOWER = 6
+    REQUEST_TIMED_OUT = 7
+    BROKER_NOT_AVAILABLE = 8
+    REPLICA_NOT_AVAILABLE = 9
+    MESSAGE_TOO_LARGE = 10
+    INVALID_TOPIC_EXCEPTION = 17
+    RECORD_LIST_TOO_LARGE = 18
+    NOT_ENOUGH_REPLICAS = 19
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
+    TOPIC_AUTHORIZATION_FAILED = 29
+    CLUSTER_AUTHORIZATION_FAILED = 31
+    INVALID_TIMESTAMP = 32
+    ILLEGAL_SASL_STATE = 34
+    UNSUPPORTED_VERSION = 35
+    TOPIC_ALREADY_EXISTS = 36
+    INVALID_PARTITIONS = 37
+    INVALID_REPLICATION_FACTOR = 38
+    INVALID_CONFIG = 40
+    NOT_CONTROLLER = 41
+    INVALID_REQUEST = 42
+    POLICY_VIOLATION = 44
+    OUT_OF_ORDER_SEQUENCE_NUMBER = 45
+    DUPLICATE_SEQUENCE_NUMBER = 46
+    INVALID_PRODUCER_EPOCH = 47
+    SECURITY_DISABLED = 54
+    KAFKA_STORAGE_ERROR = 56
+    UNKNOWN_PRODUCER_ID = 59
+    FENCED_LEADER_EPOCH = 74
+    UNKNOWN_LEADER_EPOCH = 75
+    OFFSET_NOT_AVAILABLE = 78
+    INVALID_RECORD = 87
+    THROTTLING_QUOTA_EXCEEDED = 89
+    PRODUCER_FENCED = 90
+    UNKNOWN_TOPIC_ID = 100
+    INCONSISTENT_TOPIC_ID = 103
+
+
+DENIED = frozenset({Code.TOPIC_AUTHORIZATION_FAILED, Code.CLUSTER_AUTHORIZATION_FAILED})
+"""Rights are missing; asking again does not help."""
+
+NOT_STORED = frozenset(
+    {
+        Code.UNKNOWN_TOPIC_OR_PARTITION,
+        Code.LEADER_NOT_AVAILABLE,
+        Code.NOT_LEADER_OR_FOLLOWER,
+        Code.NOT_ENOUGH_REPLICAS,
+        Code.FENCED_LEADER_EPOCH,
+        Code.UNKNOWN_LEADER_EPOCH,
+        Code.UNKNOWN_TOPIC_ID,
+        Code.INCONSISTENT_TOPIC_ID,
+        Code.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        Code.UNKNOWN_PRODUCER_ID,
+        Code.INVALID_PRODUCER_EPOCH,
+        Code.PRODUCER_FENCED,
+        Code.THROTTLING_QUOTA_EXCEEDED,
+    }
+)
+"""Answers to an append which say that this attempt left nothing behind; another may succeed."""
+
+REFUSED = frozenset(
+    {
+        Code.CORRUPT_MESSAGE,
+        Code.MESSAGE_TOO_LARGE,
+        Code.INVALID_TOPIC_EXCEPTION,
+        Code.RECORD_LIST_TOO_LARGE,
+        Code.INVALID_TIMESTAMP,
+        Code.UNSUPPORTED_VERSION,
+        Code.INVALID_REQUEST,
+        Code.POLICY_VIOLATION,
+        Code.INVALID_RECORD,
+    }
+    | DENIED
+)
+"""Answers to an append which say that it will never be stored as it is."""
+
+LOST_PRODUCER = frozenset(
+    {
+        Code.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        Code.UNKNOWN_PRODUCER_ID,
+        Code.INVALID_PRODUCER_EPOCH,
+        Code.PRODUCER_FENCED,
+    }
+)
+"""Answers to an append which say that the producer's numbering is void: it needs a new id."""
+
+
+def name_of(code: int) -> str:
+    """A code as an operator can look it up."""
+    return f"{Code(code).name} ({code})" if code in _KNOWN else f"error {code}"
+
+
+def trouble(where: str, code: int, right: str) -> LogError:
+    """The error for *code*, met at *where* by who needs the right *right*."""
+    if code in DENIED:
+        return LogNotPermitted(
+            f"{where}: {name_of(code)}: this user lacks the right to {right}; grant it by an ACL"
+        )
+    return LogUnavailable(f"{where}: {name_of(code)}")
+
+
+_KNOWN = frozenset(Code)

@@ -1,0 +1,343 @@
+"""
+The `kafka` log: the whole protocol on the metadata topic of a Kafka cluster.
+
+A log belongs to one topic by its id. It is bound by the first call, and anew by `identity`, which
+tells to whom; when another topic is found under the name, everything else ends with `LogRecreated`
+until then. Nothing connects before the first call, and no call outlives its deadline.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rlmm.errors import (
+    AppendRefused,
+    LogError,
+    LogNotPermitted,
+    LogRecreated,
+    LogUnavailable,
+)
+from rlmm.log.clock import SYSTEM_CLOCK
+from rlmm.log.doorbell import Doorbell
+from rlmm.log.kafka.appender import Appender
+from rlmm.log.kafka.bounds import BoundsQuestion, gone
+from rlmm.log.kafka.cluster import Cluster
+from rlmm.log.kafka.codes import DENIED, trouble
+from rlmm.log.kafka.connection import Dialer
+from rlmm.log.kafka.crew import Crew
+from rlmm.log.kafka.fetch import Fetcher
+from rlmm.log.kafka.getmany import GetmanyFetcher, uses_getmany
+from rlmm.log.kafka.reads import Read
+from rlmm.log.kafka.topic import create_topic, find_dangers, is_absent, require_topic
+from rlmm.log.protocol import LogIdentity
+from rlmm.log.requests import require_partition, require_position, require_value
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Collection
+
+    from rlmm.log.kafka.cluster import ClusterView
+    from rlmm.log.kafka.reads import ReadSource
+    from rlmm.log.kafka.settings import KafkaSettings
+    from rlmm.log.kafka.topic import TopicFinding
+    from rlmm.log.protocol import Bounds
+    from rlmm.records.record_set import RecordSet
+
+_CLOSE_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaLogStatistics:
+    """Counts since the log was opened, and what waits now."""
+
+    is_connected: bool
+    """Whether the cluster answered when it was asked last."""
+    connect_attempts: int
+    connect_failures: int
+    fetch_requests: int
+    fetched_bytes: int
+    fetch_deaths: int
+    """How often a fetch had to be started anew because it ended as it never should."""
+    pending_reads: int
+    pending_appends: int
+    pending_append_bytes: int
+
+
+class KafkaLog:
+    """A `MetadataLog` on a topic of a Kafka cluster."""
+
+    def __init__(self, settings: KafkaSettings, dialer: Dialer) -> None:
+        """Not for callers: `open` reads the files that the configuration names."""
+        loop = asyncio.get_running_loop()
+        self._settings = settings
+        self._crew = Crew()
+        self._cluster = Cluster(settings, dialer, self._crew, loop.time)
+        self._cluster.on_change = self._changed
+        self._fetcher = self._source(dialer)
+        self._appender: Appender | None = None
+        if not settings.is_observer:
+            self._appender = Appender(settings, self._cluster, self._crew, SYSTEM_CLOCK.now_ms)
+        self._bound: LogIdentity | None = None
+        self._creation_trouble: LogUnavailable | None = None
+        self._limits: set[asyncio.Timeout] = set()
+        self._bell = Doorbell()
+        self._is_closed = False
+
+    def _source(self, dialer: Dialer) -> ReadSource:
+        """The raw fetch, unless the configuration or the library's version says otherwise."""
+        settings, crew = self._settings, self._crew
+        now = asyncio.get_running_loop().time
+        if uses_getmany(settings.fetch_path):
+            return GetmanyFetcher(settings, dialer.options, crew, self._ask_bounds, now)
+        return Fetcher(settings, self._cluster, crew, self._ask_bounds, now)
+
+    @classmethod
+    async def open(cls, settings: KafkaSettings) -> KafkaLog:
+        """Make a log; nothing connects yet. `ConfigError` for a file that cannot be used."""
+        return cls(settings, await Dialer.prepare(settings))
+
+    def statistics(self) -> KafkaLogStatistics:
+        """What happened so far; plain numbers, read without waiting."""
+        appender = self._appender
+        return KafkaLogStatistics(
+            is_connected=self._cluster.view is not None and self._cluster.trouble is None,
+            connect_attempts=self._cluster.attempts.made,
+            connect_failures=self._cluster.attempts.failed,
+            fetch_requests=self._fetcher.requests,
+            fetched_bytes=self._fetcher.bytes,
+            fetch_deaths=self._fetcher.deaths,
+            pending_reads=self._fetcher.pending,
+            pending_appends=0 if appender is None else appender.pending,
+            pending_append_bytes=0 if appender is None else appender.pending_bytes,
+        )
+
+    async def identity(self, *, timeout_s: float) -> LogIdentity:
+        """
+        Ask for the identity, freshly; from then on this log is that topic's.
+
+        This, or any first call, creates the topic where configuration asks for that and it is
+        surely absent.
+        """
+        try:
+            async with self._limit(timeout_s):
+                return await self._identify(await self._cluster.fresh_view())
+        except TimeoutError:
+            raise self._late("the topic", timeout_s) from None
+
+    async def bounds(
+        self, partitions: Collection[int], *, timeout_s: float
+    ) -> dict[int, Bounds | LogError]:
+        """Ask each partition's leader for its bounds, freshly."""
+        question = None
+        try:
+            async with self._limit(timeout_s):
+                bound = await self._bound_now()
+                for partition in partitions:
+                    require_partition(partition, bound.partition_count)
+                question = self._question(bound, partitions)
+                await question.ask()
+        except TimeoutError:
+            if self._is_closed:
+                raise _closed("bounds") from None
+            if question is None:
+                late = self._late("bounds", timeout_s)
+                return {partition: _copy(late, partition) for partition in partitions}
+        except LogError as error:
+            if self._is_closed:
+                raise
+            return {partition: _copy(error, partition) for partition in partitions}
+        return question.answers
+
+    async def read(
+        self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
+    ) -> RecordSet | None:
+        """Return record sets as the leader has them, compressed ones as they are."""
+        require_position(position, bytes_max)
+        read = None
+        try:
+            async with self._limit(timeout_s):
+                bound = await self._bound_now()
+                require_partition(partition, bound.partition_count)
+                answer = asyncio.get_running_loop().create_future()
+                read = Read(partition, position, bytes_max, answer)
+                return await self._fetcher.wait(read)
+        except TimeoutError:
+            if self._is_closed:
+                raise _closed(f"partition {partition}") from None
+            if read is None:
+                raise self._late(f"partition {partition}", timeout_s) from None
+            silence = self._fetcher.silence(read)
+            if silence is not None:
+                raise silence from None
+            return None
+
+    async def append(self, partition: int, value: bytes, *, timeout_s: float) -> int:
+        """Store one event in all replicas in sync, and return its offset."""
+        require_value(value)
+        appender = self._appender
+        if appender is None:
+            msg = f"partition {partition}: an observer has no producer, nothing is written"
+            raise AppendRefused(msg)
+        lane = append = None
+        try:
+            async with self._limit(timeout_s):
+                bound = await self._bound_now()
+                require_partition(partition, bound.partition_count)
+                lane, append = appender.put(partition, value)
+                return await append.offset
+        except TimeoutError:
+            if self._is_closed and (append is None or not append.is_sent):
+                raise _closed(f"partition {partition}") from None
+            if lane is None or append is None:
+                late = self._late(f"partition {partition}", timeout_s)
+                raise AppendRefused(str(late)) from None
+            raise lane.late(append, timeout_s) from None
+        finally:
+            if append is not None:
+                appender.release(append)
+
+    async def dangers(self, *, timeout_s: float) -> list[TopicFinding]:
+        """Report the topic's settings that endanger the metadata; nothing is altered."""
+        try:
+            async with self._limit(timeout_s):
+                view = await self._cluster.fresh_view()
+                topic = require_topic(self._settings.topic, view)
+                return await find_dangers(self._settings, self._cluster, topic)
+        except TimeoutError:
+            raise self._late("the topic's settings", timeout_s) from None
+
+    async def close(self) -> None:
+        """End all calls, all tasks and all connections. Idempotent."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        now = asyncio.get_running_loop().time()
+        for limit in list(self._limits):
+            limit.reschedule(now)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_S):
+                while self._limits:
+                    await self._bell.wait()
+        await self._fetcher.close()
+        await self._crew.close()
+        await self._cluster.close()
+
+    @contextlib.asynccontextmanager
+    async def _limit(self, timeout_s: float) -> AsyncIterator[None]:
+        """End the block with `TimeoutError` when the time is up, or the log is closed."""
+        if self._is_closed:
+            raise _closed("the call")
+        async with asyncio.timeout(timeout_s) as limit:
+            self._limits.add(limit)
+            try:
+                yield
+            finally:
+                self._limits.discard(limit)
+                self._bell.ring()
+
+    def _late(self, what: str, timeout_s: float) -> LogUnavailable:
+        """The error for a call that ended before it knew whom to ask."""
+        if self._is_closed:
+            return _closed(what)
+        view = self._cluster.view
+        why: object = self._cluster.trouble or self._creation_trouble
+        if why is None and view is not None and view.topic is None:
+            why = view.without_leader(0)
+        why = why or "no broker has answered"
+        return LogUnavailable(f"{what}: nothing in {timeout_s:g} s: {why}")
+
+    async def _identify(self, view: ClusterView) -> LogIdentity:
+        """Belong to the topic of *view*, once there is one or it is sure that there is none."""
+        while view.topic is None:
+            if is_absent(view) and self._settings.topic.is_created:
+                await self._create(view)
+            elif is_absent(view) or view.topic_code in DENIED:
+                break
+            view = await self._cluster.fresh_view()
+        return self._bind(view)
+
+    async def _create(self, view: ClusterView) -> None:
+        try:
+            connection = await self._cluster.node(next(iter(view.brokers))).control()
+            await create_topic(self._settings, connection)
+        except LogUnavailable as error:
+            self._creation_trouble = error  # told when the time is up, until then it is tried again
+        else:
+            self._creation_trouble = None
+
+    def _bind(self, view: ClusterView) -> LogIdentity:
+        """Belong to the topic of *view*; what was asked of another ends with `LogRecreated`."""
+        topic = require_topic(self._settings.topic, view)
+        found = LogIdentity(view.cluster_id, topic.topic_id, len(topic.partitions))
+        error = self._recreated(view)
+        if error is not None:
+            self._fail(error)
+        self._bound = found
+        self._fetcher.bind(found.topic_id)
+        if self._appender is not None:
+            self._appender.bind(found.topic_id)
+        return found
+
+    async def _bound_now(self) -> LogIdentity:
+        """To whom this log belongs; raises when that is no longer the topic of the name."""
+        view = await self._cluster.view_now()
+        if self._bound is None:
+            return await self._identify(view)
+        error = self._recreated(view)
+        if error is not None:
+            raise error
+        return self._bound
+
+    def _recreated(self, view: ClusterView) -> LogRecreated | None:
+        """What to tell a reader of the bound topic when *view* shows another."""
+        bound = self._bound
+        if bound is None or view.topic is None:
+            return None
+        if view.cluster_id != bound.cluster_id:
+            return LogRecreated(
+                f"this is another cluster: its id was {bound.cluster_id}, now {view.cluster_id}"
+            )
+        if view.topic.topic_id == bound.topic_id:
+            return None
+        error = gone(self._settings.topic.name, bound.topic_id, view.topic.topic_id)
+        return LogRecreated(str(error))
+
+    def _changed(self) -> None:
+        """Look at what the cluster has told, or why it has not."""
+        view = self._cluster.view
+        if self._is_closed or view is None:
+            return
+        error: LogError | None = self._recreated(view)
+        if isinstance(self._cluster.trouble, LogNotPermitted):
+            error = self._cluster.trouble
+        elif view.topic_code in DENIED:
+            error = trouble("the topic", view.topic_code, "DESCRIBE the topic")
+        if error is not None:
+            self._fail(error)
+        self._fetcher.look_again()
+
+    def _fail(self, error: LogError) -> None:
+        self._fetcher.fail(error)
+        if self._appender is not None:
+            self._appender.fail(error)
+
+    def _question(self, bound: LogIdentity, partitions: Collection[int]) -> BoundsQuestion:
+        topic = self._settings.topic.name
+        return BoundsQuestion(self._cluster, self._crew, topic, bound.topic_id, partitions)
+
+    async def _ask_bounds(self, partition: int) -> Bounds | LogError:
+        """The bounds of one partition, for a read that was out of range."""
+        assert self._bound is not None
+        question = self._question(self._bound, [partition])
+        await question.ask()
+        return question.answers[partition]
+
+
+def _copy(error: LogError, partition: int) -> LogError:
+    return type(error)(f"partition {partition}: {error}")
+
+
+def _closed(what: str) -> LogUnavailable:
+    return LogUnavailable(f"{what}: the log is closed")

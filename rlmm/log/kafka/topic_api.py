@@ -1,0 +1,159 @@
+"""Requests about the topic itself: create it, and read its settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rlmm.log.kafka.wire import Api, Reader, Request, Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_TOPIC_RESOURCE = 2
+_SET_FOR_THE_TOPIC = 1
+"""Every other source of a setting's value is the broker's configuration, or Kafka's default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a request; *reason* is the broker's own sentence, if it gave one."""
+
+    code: int
+    reason: str | None
+
+
+class CreateTopicsRequest(Request[Outcome]):
+    """Asks any broker to have the topic created."""
+
+    api = Api("CreateTopics", 19, (7, 5))
+
+    def __init__(
+        self,
+        topic: str,
+        *,
+        partition_count: int,
+        replication_factor: int,
+        settings: Mapping[str, str],
+        timeout_ms: int,
+    ) -> None:
+        self._topic = topic
+        self._partition_count = partition_count
+        self._replication_factor = replication_factor
+        self._settings = settings
+        self._timeout_ms = timeout_ms
+
+    def write(self, out: Writer, version: int) -> None:
+        """Write the body."""
+        out.array([self._topic], lambda topic: self._write_topic(out, topic))
+        out.int32(self._timeout_ms)
+        out.boolean(False)
+        out.no_tags()
+
+    def _write_topic(self, out: Writer, topic: str) -> None:
+        out.text(topic)
+        out.int32(self._partition_count)
+        out.int16(self._replication_factor)
+        out.array([], out.int32)
+        out.array(self._settings.items(), lambda setting: _write_setting(out, *setting))
+        out.no_tags()
+
+    def read(self, answer: Reader, version: int) -> Outcome:
+        """Read the body of the answer, as far as it is wanted."""
+        answer.int32()
+        outcomes = answer.array(lambda: _created(answer, version))
+        return outcomes[0]
+
+
+def _write_setting(out: Writer, name: str, value: str) -> None:
+    out.text(name)
+    out.text(value)
+    out.no_tags()
+
+
+def _created(answer: Reader, version: int) -> Outcome:
+    answer.text()
+    if version >= 7:
+        answer.uuid()
+    outcome = Outcome(answer.int16(), answer.nullable_text())
+    answer.int32()
+    answer.int16()
+    answer.array(lambda: _created_setting(answer))
+    answer.tags()
+    return outcome
+
+
+def _created_setting(answer: Reader) -> None:
+    answer.text()
+    answer.nullable_text()
+    answer.boolean()
+    answer.int8()
+    answer.boolean()
+    answer.tags()
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSetting:
+    """A setting of the topic as it is in force."""
+
+    value: str | None
+    is_default: bool
+    """Whether it was not set for this topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedTopic:
+    """The settings asked for, or the code that stands instead of them."""
+
+    code: int
+    reason: str | None
+    settings: Mapping[str, TopicSetting]
+
+
+class DescribeTopicRequest(Request[DescribedTopic]):
+    """Asks any broker for the named settings of the topic."""
+
+    api = Api("DescribeConfigs", 32, (4,))
+
+    def __init__(self, topic: str, names: Sequence[str]) -> None:
+        self._topic = topic
+        self._names = names
+
+    def write(self, out: Writer, version: int) -> None:
+        """Write the body."""
+        out.array([self._topic], lambda topic: self._write_topic(out, topic))
+        out.boolean(False)
+        out.boolean(False)
+        out.no_tags()
+
+    def _write_topic(self, out: Writer, topic: str) -> None:
+        out.int8(_TOPIC_RESOURCE)
+        out.text(topic)
+        out.array(self._names, out.text)
+        out.no_tags()
+
+    def read(self, answer: Reader, version: int) -> DescribedTopic:
+        """Read the body of the answer."""
+        answer.int32()
+        return answer.array(lambda: _described(answer))[0]
+
+
+def _described(answer: Reader) -> DescribedTopic:
+    code, reason = answer.int16(), answer.nullable_text()
+    answer.int8()
+    answer.text()
+    settings = dict(answer.array(lambda: _setting(answer)))
+    answer.tags()
+    return DescribedTopic(code, reason, settings)
+
+
+def _setting(answer: Reader) -> tuple[str, TopicSetting]:
+    name, value = answer.text(), answer.nullable_text()
+    answer.boolean()
+    source = answer.int8()
+    answer.boolean()
+    answer.array(lambda: (answer.text(), answer.nullable_text(), answer.int8(), answer.tags()))
+    answer.int8()
+    answer.nullable_text()
+    answer.tags()
+    return name, TopicSetting(value, source != _SET_FOR_THE_TOPIC)

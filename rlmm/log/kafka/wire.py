@@ -1,0 +1,231 @@
+"""
+Kafka's wire format: the primitives of flexible versions, and a request as a connection sends it.
+
+Pure. Every request here is of a flexible version: compact lengths and tagged fields throughout. A
+reader raises `ValueError` for bytes that make no sense and never reads beyond them.
+"""
+
+from __future__ import annotations
+
+import struct
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+from rlmm.metadata.ids import UUID_BYTES, Uuid
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+T = TypeVar("T")
+
+NO_UUID = Uuid(bytes(UUID_BYTES))
+"""What stands where no topic id is known."""
+
+_INT8 = struct.Struct(">b")
+_INT16 = struct.Struct(">h")
+_INT32 = struct.Struct(">i")
+_INT64 = struct.Struct(">q")
+_VARINT_BYTES_MAX = 5
+
+
+class Reader:
+    """Reads the fields of *data* one after the other, from byte *start* on."""
+
+    def __init__(self, data: bytes, start: int = 0) -> None:
+        self._data = data
+        self._at = start
+
+    def int8(self) -> int:
+        """One byte, signed."""
+        return self._number(_INT8)
+
+    def int16(self) -> int:
+        """Two bytes, signed."""
+        return self._number(_INT16)
+
+    def int32(self) -> int:
+        """Four bytes, signed."""
+        return self._number(_INT32)
+
+    def int64(self) -> int:
+        """Eight bytes, signed."""
+        return self._number(_INT64)
+
+    def boolean(self) -> bool:
+        """One byte, anything but zero is true."""
+        return self._number(_INT8) != 0
+
+    def uvarint(self) -> int:
+        """An unsigned number of seven bits a byte, lowest first."""
+        value = 0
+        for place in range(_VARINT_BYTES_MAX):
+            byte = self.take(1)[0]
+            value |= (byte & 0x7F) << (7 * place)
+            if not byte & 0x80:
+                return value
+        msg = f"a length at byte {self._at} has more than {_VARINT_BYTES_MAX} bytes"
+        raise ValueError(msg)
+
+    def uuid(self) -> Uuid:
+        """A topic id."""
+        return Uuid(self.take(UUID_BYTES))
+
+    def nullable_bytes(self) -> bytes | None:
+        """Bytes behind their length plus one; zero is null."""
+        size = self.uvarint()
+        return None if size == 0 else self.take(size - 1)
+
+    def view(self) -> memoryview:
+        """Bytes behind their length plus one, uncopied; null is read as empty."""
+        size = max(self.uvarint() - 1, 0)
+        at = self._skip(size)
+        return memoryview(self._data)[at : at + size]
+
+    def nullable_text(self) -> str | None:
+        """A string behind its length plus one; zero is null."""
+        data = self.nullable_bytes()
+        return None if data is None else data.decode()
+
+    def text(self) -> str:
+        """A string; null, where the format has none, is read as empty."""
+        return self.nullable_text() or ""
+
+    def array(self, item: Callable[[], T]) -> list[T]:
+        """As many items as there are; a null array is read as empty."""
+        count = self.uvarint() - 1
+        if count > len(self._data) - self._at:
+            msg = f"{count} items cannot stand in {len(self._data) - self._at} bytes"
+            raise ValueError(msg)
+        return [item() for _ in range(count)]
+
+    def tags(self) -> dict[int, bytes]:
+        """The tagged fields, unread."""
+        return {self.uvarint(): self.take(self.uvarint()) for _ in range(self.uvarint())}
+
+    def take(self, size: int) -> bytes:
+        """The next *size* bytes."""
+        at = self._skip(size)
+        return self._data[at : at + size]
+
+    def _skip(self, size: int) -> int:
+        """Step over the next *size* bytes, and return where they begin."""
+        at = self._at
+        self._at = at + size
+        if self._at > len(self._data):
+            msg = f"{size} bytes wanted at byte {at} of {len(self._data)}"
+            raise ValueError(msg)
+        return at
+
+    def _number(self, form: struct.Struct) -> int:
+        value: int = form.unpack(self.take(form.size))[0]
+        return value
+
+
+class Writer:
+    """Writes fields one after the other."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def int8(self, value: int) -> None:
+        """One byte, signed."""
+        self._parts.append(_INT8.pack(value))
+
+    def int16(self, value: int) -> None:
+        """Two bytes, signed."""
+        self._parts.append(_INT16.pack(value))
+
+    def int32(self, value: int) -> None:
+        """Four bytes, signed."""
+        self._parts.append(_INT32.pack(value))
+
+    def int64(self, value: int) -> None:
+        """Eight bytes, signed."""
+        self._parts.append(_INT64.pack(value))
+
+    def boolean(self, value: bool) -> None:
+        """One byte."""
+        self._parts.append(b"\x01" if value else b"\x00")
+
+    def uvarint(self, value: int) -> None:
+        """An unsigned number of seven bits a byte, lowest first."""
+        coded = bytearray()
+        while value > 0x7F:
+            coded.append(value & 0x7F | 0x80)
+            value >>= 7
+        coded.append(value)
+        self._parts.append(bytes(coded))
+
+    def uuid(self, value: Uuid) -> None:
+        """A topic id."""
+        self._parts.append(bytes(value))
+
+    def nullable_bytes(self, value: bytes | None) -> None:
+        """Bytes behind their length plus one, or null."""
+        self.uvarint(0 if value is None else len(value) + 1)
+        if value is not None:
+            self._parts.append(value)
+
+    def text(self, value: str | None) -> None:
+        """A string behind its length plus one, or null."""
+        self.nullable_bytes(None if value is None else value.encode())
+
+    def array(self, items: Iterable[T] | None, write: Callable[[T], None]) -> None:
+        """All of *items*, each written by *write*; null is not the same as empty."""
+        if items is None:
+            self.uvarint(0)
+            return
+        found = list(items)
+        self.uvarint(len(found) + 1)
+        for item in found:
+            write(item)
+
+    def int32_array(self, values: Iterable[int]) -> None:
+        """Numbers of four bytes."""
+        self.array(values, self.int32)
+
+    def no_tags(self) -> None:
+        """The end of a structure: no tagged fields."""
+        self._parts.append(b"\x00")
+
+    def done(self) -> bytes:
+        """All that was written."""
+        return b"".join(self._parts)
+
+
+class Api(NamedTuple):
+    """One of Kafka's requests, with the versions that are written here, the best first."""
+
+    name: str
+    key: int
+    versions: tuple[int, ...]
+
+    def choose(self, versions: Mapping[int, tuple[int, int]]) -> int | None:
+        """The best version that a broker speaks too; None when there is none."""
+        low, high = versions.get(self.key, (0, -1))
+        return next((version for version in self.versions if low <= version <= high), None)
+
+
+class Request(Generic[T]):
+    """A question, and how its answer is read."""
+
+    api: Api
+
+    @abstractmethod
+    def write(self, out: Writer, version: int) -> None:
+        """Write the body."""
+
+    @abstractmethod
+    def read(self, answer: Reader, version: int) -> T:
+        """Read the body of the answer."""
+
+
+def request_header(api: Api, version: int, correlation_id: int, client_id: str) -> bytes:
+    """Header, version 2: its client id is the one length that is not compact."""
+    out = Writer()
+    out.int16(api.key)
+    out.int16(version)
+    out.int32(correlation_id)
+    name = client_id.encode()
+    out.int16(len(name))
+    return out.done() + name + b"\x00"

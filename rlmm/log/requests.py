@@ -1,0 +1,29 @@
+"""What no log may be asked, refused before any I/O."""
+
+from __future__ import annotations
+
+from rlmm.errors import InvalidArgument
+
+
+def require_partition(partition: int, partition_count: int) -> None:
+    """Refuse the number of a partition that the topic does not have."""
+    if type(partition) is not int or not 0 <= partition < partition_count:
+        msg = f"metadata partition must be 0 to {partition_count - 1}, got {partition!r}"
+        raise InvalidArgument(msg)
+
+
+def require_position(position: int, bytes_max: int) -> None:
+    """Refuse an offset that no record can have, and a read of no bytes at all."""
+    if type(position) is not int or position < 0:
+        msg = f"position must be an offset of 0 or more, got {position!r}"
+        raise InvalidArgument(msg)
+    if bytes_max < 1:
+        msg = f"a read must be allowed 1 byte or more, got {bytes_max}"
+        raise InvalidArgument(msg)
+
+
+def require_value(value: bytes) -> None:
+    """Refuse what is no event: a null value would be a tombstone."""
+    if not isinstance(value, bytes):
+        msg = f"an event is made of bytes, got {value!r}"
+        raise InvalidArgument(msg)

@@ -1,0 +1,127 @@
+"""
+Group commit of one partition: appends that wait together share one sync.
+
+At most one sync runs at a time, in a thread. It acknowledges what lay below the log's end before it
+began, and nothing that was written meanwhile: that is the next one's. No task is involved, so no
+caller's cancellation stops a sync or touches another caller.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from rlmm.errors import AppendUncertain
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from rlmm.partition_log.segment import Segment
+    from rlmm.partition_log.store import PartitionStore, SyncWork
+
+
+class CommitOwner(Protocol):
+    """Who is told how syncs end."""
+
+    def synced(self, work: SyncWork) -> None:
+        """Everything below the end of *work* is safe."""
+
+    def sync_failed(self, error: BaseException) -> None:
+        """What the sync was for may be lost; there must be no other."""
+
+
+class GroupCommit:
+    """The syncs of one store, and the appends that wait for them."""
+
+    def __init__(self, store: PartitionStore, pool: ThreadPoolExecutor, owner: CommitOwner) -> None:
+        self.sync_count = 0
+        self._store = store
+        self._pool = pool
+        self._owner = owner
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._running: asyncio.Future[list[Segment]] | None = None
+        self._is_wanted = False
+        self._next: asyncio.Handle | None = None
+        self._fault: str | None = None
+
+    def start_soon(self) -> None:
+        """Sync what is written by the end of this turn of the loop."""
+        if self._next is None or isinstance(self._next, asyncio.TimerHandle):
+            self._cancel_next()
+            self._next = asyncio.get_running_loop().call_soon(self.start)
+
+    def start_within(self, interval_ms: int) -> None:
+        """Sync after *interval_ms* at most."""
+        if self._next is None:
+            loop = asyncio.get_running_loop()
+            self._next = loop.call_later(interval_ms / 1000, self.start)
+
+    def start(self) -> None:
+        """Sync what is written by now, behind the sync that may be running."""
+        self._cancel_next()
+        self._is_wanted = self._running is not None
+        if self._is_wanted or self._fault is not None:
+            return
+        work = self._store.sync_work()
+        if work is None:
+            return
+        self.sync_count += 1
+        loop = asyncio.get_running_loop()
+        self._running = loop.run_in_executor(self._pool, self._store.blocking_sync, work)
+        self._running.add_done_callback(partial(self._end, work))
+
+    async def wait(self, next_offset: int) -> None:
+        """
+        Wait until everything below *next_offset* is synced; somebody must have started a sync.
+
+        Waiters come in the order of their offsets. Raises `AppendUncertain` when the sync fails. A
+        cancelled wait changes nothing.
+        """
+        if self._store.recovery_point >= next_offset:
+            return
+        if self._fault is None:
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append((next_offset, future))
+            await future
+        if self._store.recovery_point < next_offset:
+            msg = f"{self._store.name}: offset {next_offset - 1} was written, not synced: "
+            raise AppendUncertain(msg + (self._fault or "no sync follows"))
+
+    async def finish(self) -> None:
+        """Sync everything, and return when no sync is running."""
+        self.start()
+        while self._running is not None:
+            await asyncio.wait((self._running,))
+
+    def fail(self, fault: str) -> None:
+        """End every wait, now and later: there will be no further sync."""
+        self._fault = fault
+        self._cancel_next()
+        self._wake(None)
+
+    def _end(self, work: SyncWork, running: asyncio.Future[list[Segment]]) -> None:
+        self._running = None
+        error = None if running.cancelled() else running.exception()
+        if running.cancelled() or error is not None:
+            self._owner.sync_failed(error or asyncio.CancelledError())
+            return
+        self._store.take_sync(work, running.result())
+        self._owner.synced(work)
+        self._wake(work.end.next_offset)
+        if self._is_wanted:
+            self.start()
+
+    def _wake(self, next_offset: int | None) -> None:
+        """Wake who waits for an offset below *next_offset*; all of them when it is None."""
+        waiting = self._waiting
+        while waiting and (next_offset is None or waiting[0][0] <= next_offset):
+            _, future = waiting.popleft()
+            if not future.done():
+                future.set_result(None)
+
+    def _cancel_next(self) -> None:
+        if self._next is not None:
+            self._next.cancel()
+            self._next = None

@@ -1,0 +1,136 @@
+"""
+A bounded number of open files for any number of partitions.
+
+Who uses a descriptor holds it until it lets go; of those that nobody holds, the least recently used
+is closed first. Closing a file that has unsynced bytes loses nothing: a later sync of the same file
+forces them out, and the kernel reports a failed write-back to who opens it next.
+
+Safe to use from several threads.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rlmm.partition_log.disk import Disk
+
+_SHARE_OF_LIMIT = 2
+_NO_LIMIT = 65_536
+_TOO_MANY = (errno.EMFILE, errno.ENFILE)
+
+
+class _OpenFile:
+    __slots__ = ("descriptor", "holders")
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.holders = 1
+
+
+def open_files_max_by_limit() -> int:
+    """Half of what the process may open: the rest is for connections and the like."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(1, (_NO_LIMIT if soft == resource.RLIM_INFINITY else soft) // _SHARE_OF_LIMIT)
+
+
+class Descriptors:
+    """The open files of one registry, by path."""
+
+    def __init__(self, disk: Disk, open_files_max: int, *, read_only: bool) -> None:
+        self._disk = disk
+        self._most = open_files_max
+        self._flags = os.O_RDONLY if read_only else os.O_RDWR
+        self._open: OrderedDict[Path, _OpenFile] = OrderedDict()
+        self._forgotten: dict[int, _OpenFile] = {}
+        """Files that are not to be used any more, but are still held."""
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def hold(self, path: Path, *, create: bool = False) -> int:
+        """Open *path*, or find it open, and keep it open until `let_go`."""
+        with self._lock:
+            found = self._open.get(path)
+            if found is not None:
+                found.holders += 1
+                self._open.move_to_end(path)
+                return found.descriptor
+        descriptor = self._open_file(path, self._flags | (os.O_CREAT if create else 0))
+        with self._lock:
+            raced = self._open.get(path)
+            if raced is None:
+                self._open[path] = _OpenFile(descriptor)
+                superfluous = self._idle(len(self._open) - self._most)
+            else:
+                raced.holders += 1
+                superfluous, descriptor = [descriptor], raced.descriptor
+        self._close_all(superfluous)
+        return descriptor
+
+    def let_go(self, path: Path, descriptor: int) -> None:
+        """Give back what `hold` gave; the file stays open while there is room."""
+        with self._lock:
+            found = self._forgotten.get(descriptor) or self._open[path]
+            found.holders -= 1
+            superfluous: list[int] = []
+            if descriptor in self._forgotten:
+                if not found.holders:
+                    del self._forgotten[descriptor]
+                    superfluous = [descriptor]
+            elif len(self._open) > self._most:
+                superfluous = self._idle(len(self._open) - self._most)
+        self._close_all(superfluous)
+
+    def forget(self, path: Path) -> None:
+        """Open *path* anew when it is next asked for: the file was removed or replaced."""
+        with self._lock:
+            found = self._open.pop(path, None)
+            if found is None:
+                return
+            if found.holders:
+                self._forgotten[found.descriptor] = found
+                return
+        self._disk.close(found.descriptor)
+
+    def close(self) -> None:
+        """Close everything; nobody may hold anything any more."""
+        with self._lock:
+            descriptors = [found.descriptor for found in self._open.values()]
+            descriptors += self._forgotten
+            self._open.clear()
+            self._forgotten.clear()
+        self._close_all(descriptors)
+
+    def _open_file(self, path: Path, flags: int) -> int:
+        try:
+            return self._disk.open(path, flags)
+        except OSError as error:
+            if error.errno not in _TOO_MANY:
+                raise
+        with self._lock:
+            idle = self._idle(len(self._open))
+        self._close_all(idle)
+        return self._disk.open(path, flags)
+
+    def _idle(self, count: int) -> list[int]:
+        """Take out up to *count* files that nobody holds, least recently used first."""
+        paths: list[Path] = []
+        for path, found in self._open.items():
+            if len(paths) >= count:
+                break
+            if not found.holders:
+                paths.append(path)
+        return [self._open.pop(path).descriptor for path in paths]
+
+    def _close_all(self, descriptors: list[int]) -> None:
+        for descriptor in descriptors:
+            self._disk.close(descriptor)

@@ -1,0 +1,131 @@
+"""
+The few calls of the operating system that the log stands on, and nothing else.
+
+One thin class, so that a fault can be put in below everything: a test gives a `Disk` of its own.
+Errors leave as `OSError`; who called knows what they mean. All calls block.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+_WRITE_BUFFERS_MAX = 1024
+"""What one `pwritev` takes: IOV_MAX of Linux."""
+
+
+class Disk:
+    """The disk as it is."""
+
+    def open(self, path: Path, flags: int) -> int:
+        """Open a file; created files are readable by everyone, as a broker's are."""
+        return os.open(path, flags | os.O_CLOEXEC, 0o644)
+
+    def close(self, descriptor: int) -> None:
+        """Close what `open` gave."""
+        os.close(descriptor)
+
+    def read(self, descriptor: int, size: int, position: int) -> bytes:
+        """Read at most *size* bytes from *position* on; fewer at the file's end."""
+        return os.pread(descriptor, size, position)
+
+    def is_in_memory(self, descriptor: int, position: int) -> bool:
+        """Whether the byte at *position* can be read without waiting for the medium."""
+        try:
+            return os.preadv(descriptor, [bytearray(1)], position, os.RWF_NOWAIT) == 1
+        except OSError:
+            return False
+
+    def write(self, descriptor: int, buffers: Sequence[bytes | memoryview], position: int) -> int:
+        """
+        Write *buffers* one behind the other at *position* and return how many bytes were written.
+
+        Fewer than there are is what a full disk does; the caller treats it as a failure.
+        """
+        written = 0
+        for first in range(0, len(buffers), _WRITE_BUFFERS_MAX):
+            group = buffers[first : first + _WRITE_BUFFERS_MAX]
+            size = sum(map(len, group))
+            done = os.pwritev(descriptor, group, position + written)
+            written += done
+            if done != size:
+                break
+        return written
+
+    def truncate(self, descriptor: int, size: int) -> None:
+        """Cut the file to *size* bytes."""
+        os.ftruncate(descriptor, size)
+
+    def sync(self, descriptor: int) -> None:
+        """Force the file's bytes, and what is needed to read them, to the medium."""
+        os.fdatasync(descriptor)
+
+    def sync_folder(self, path: Path) -> None:
+        """Force the names in a folder to the medium."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def read_file(self, path: Path) -> bytes | None:
+        """Read a small file whole; None when there is none."""
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def replace_file(self, path: Path, content: bytes, *, sync: bool) -> None:
+        """
+        Make *path* hold *content*: after a crash it is the old file or the new one, and whole.
+
+        Without *sync* that holds for the crash of a process, not for a loss of power.
+        """
+        temporary = path.with_name(path.name + ".tmp")
+        descriptor = self.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        try:
+            try:
+                require_whole(self.write(descriptor, [content], 0), len(content))
+                if sync:
+                    self.sync(descriptor)
+            finally:
+                self.close(descriptor)
+            temporary.replace(path)
+        except OSError:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
+        if sync:
+            self.sync_folder(path.parent)
+
+    def sizes(self, folder: Path) -> dict[str, int]:
+        """Names and sizes of the files in *folder*; folders in it are left out."""
+        with os.scandir(folder) as entries:
+            return {entry.name: entry.stat().st_size for entry in entries if entry.is_file()}
+
+    def make_folder(self, path: Path) -> None:
+        """Make a folder; it may be there already, its parents need not."""
+        path.mkdir(parents=True, exist_ok=True)
+
+    def remove(self, path: Path) -> None:
+        """Remove a file, if it is there."""
+        path.unlink(missing_ok=True)
+
+    def modified_ms(self, path: Path) -> int:
+        """When the file was last written."""
+        return int(path.stat().st_mtime * 1000)
+
+
+def require_whole(written: int, size: int) -> None:
+    """Turn a short write into the error that it stands for: there was no room for the rest."""
+    if written != size:
+        raise OSError(errno.ENOSPC, f"short write, {written} of {size} bytes")
+
+
+DISK = Disk()

@@ -1,0 +1,176 @@
+"""
+The two indexes of a segment, as Kafka's files hold them. Pure.
+
+`.index`: offset - base int32, position int32; the offset is the last one of the batch that starts
+at the position. `.timeindex`: timestamp int64, offset - base int32; the largest timestamp so far,
+with the last offset of the first batch that had it. Big-endian, without header or checksum, every
+column ascending strictly but for the time index's offsets, which may repeat.
+
+Both are derived from the `.log` and sparse: what they say is where to begin to look. A reader
+checks what it finds there, so that a wrong index costs a rebuild and never a wrong answer.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from array import array
+from bisect import bisect_left, bisect_right
+from itertools import pairwise
+
+OFFSET_ENTRY_BYTES = 8
+TIME_ENTRY_BYTES = 12
+RELATIVE_OFFSET_MAX = 2**31 - 1
+
+_TIME_ENTRY = struct.Struct(">qi")
+_NO_TIMESTAMP = -1
+
+
+def offset_entries(content: bytes) -> array[int]:
+    """The entries of an `.index` file, each as one number: `offset << 32 | position`."""
+    return _big_endian(array("q", content))
+
+
+def position_for_offset(entries: array[int], relative_offset: int) -> int:
+    """Where to begin to look for an offset: at a batch at or before the one that holds it."""
+    most = min(max(relative_offset, 0), RELATIVE_OFFSET_MAX)
+    index = bisect_right(entries, most << 32 | 0xFFFFFFFF)
+    # An entry's offset is the last of its batch: the one behind may begin at or below the target,
+    # but only a scan can tell.
+    return entries[index - 1] & 0xFFFFFFFF if index else 0
+
+
+def position_at_most(entries: array[int], position: int) -> int:
+    """The last indexed batch start that is not behind *position*; 0 when there is none."""
+    index = bisect_right(entries, position, key=lambda entry: entry & 0xFFFFFFFF)
+    return entries[index - 1] & 0xFFFFFFFF if index else 0
+
+
+class SegmentIndex:
+    """
+    Both indexes of a segment in memory, growing batch by batch as Kafka's grow.
+
+    An entry is made for a batch that starts more than *interval_bytes* behind the last indexed
+    one; the first batch never has one.
+    """
+
+    __slots__ = (
+        "_interval_bytes", "_last_indexed", "_time_offsets", "_times", "base_offset",
+        "max_timestamp_ms", "max_timestamp_offset", "offsets",
+    )  # fmt: skip
+
+    def __init__(self, base_offset: int, interval_bytes: int) -> None:
+        self.base_offset = base_offset
+        self.offsets: array[int] = array("q")
+        self.max_timestamp_ms = _NO_TIMESTAMP
+        self.max_timestamp_offset = base_offset
+        self._interval_bytes = interval_bytes
+        self._last_indexed = 0
+        self._times: array[int] = array("q")
+        self._time_offsets: array[int] = array("i")
+
+    @classmethod
+    def of_files(
+        cls, base_offset: int, interval_bytes: int, offsets: bytes, times: bytes
+    ) -> SegmentIndex:
+        """Go on with what sound files hold."""
+        index = cls(base_offset, interval_bytes)
+        index.offsets = offset_entries(offsets)
+        for timestamp_ms, relative_offset in _TIME_ENTRY.iter_unpack(times):
+            index._times.append(timestamp_ms)
+            index._time_offsets.append(relative_offset)
+        if index.offsets:
+            index._last_indexed = index.offsets[-1] & 0xFFFFFFFF
+        if index._times:
+            index.max_timestamp_ms = index._times[-1]
+            index.max_timestamp_offset = base_offset + index._time_offsets[-1]
+        return index
+
+    def note(self, position: int, last_offset: int, max_timestamp_ms: int) -> None:
+        """Take in the batch that starts at *position*; batches come in the order of the file."""
+        if max_timestamp_ms > self.max_timestamp_ms:
+            self.max_timestamp_ms = max_timestamp_ms
+            self.max_timestamp_offset = last_offset
+        if position - self._last_indexed > self._interval_bytes:
+            self.offsets.append(last_offset - self.base_offset << 32 | position)
+            self.note_time()
+            self._last_indexed = position
+
+    def note_time(self) -> None:
+        """Write down the largest timestamp so far, as every closing does; once is enough."""
+        if self.max_timestamp_ms > (self._times[-1] if self._times else _NO_TIMESTAMP):
+            self._times.append(self.max_timestamp_ms)
+            self._time_offsets.append(self.max_timestamp_offset - self.base_offset)
+
+    def offset_bytes(self) -> bytes:
+        """The `.index` file."""
+        return _big_endian(self.offsets).tobytes()
+
+    def time_bytes(self) -> bytes:
+        """The `.timeindex` file."""
+        return b"".join(map(_TIME_ENTRY.pack, self._times, self._time_offsets))
+
+    def offset_before_time(self, timestamp_ms: int) -> int:
+        """An offset at or before the first batch that has a record of *timestamp_ms* or later."""
+        index = bisect_left(self._times, timestamp_ms)
+        if index == 0:
+            return self.base_offset
+        # (t, o): what is later than t lies behind o.
+        return self.base_offset + self._time_offsets[index - 1]
+
+
+def offset_index_fault(content: bytes, base_offset: int, next_offset: int, size: int) -> str | None:
+    """
+    Say what is wrong with an `.index` of a log file of *size* bytes; None when nothing is.
+
+    Looks at the entries alone. Whether batches start where they say is checked where they are used.
+    """
+    if len(content) % OFFSET_ENTRY_BYTES:
+        return f"{len(content)} bytes are no whole number of entries"
+    entries = offset_entries(content)
+    if not entries:
+        return None
+    offsets = [entry >> 32 for entry in entries]
+    positions = [entry & 0xFFFFFFFF for entry in entries]
+    if offsets[0] < 0 or not _ascends(offsets) or not _ascends(positions):
+        return "entries do not ascend"
+    if positions[-1] >= size or base_offset + offsets[-1] >= next_offset:
+        return f"last entry lies behind the log's end at byte {size}, offset {next_offset}"
+    return None
+
+
+def time_index_fault(content: bytes, base_offset: int, next_offset: int) -> str | None:
+    """Say what is wrong with a `.timeindex`; None when nothing is."""
+    if len(content) % TIME_ENTRY_BYTES:
+        return f"{len(content)} bytes are no whole number of entries"
+    entries = list(_TIME_ENTRY.iter_unpack(content))
+    if not entries:
+        return None
+    times, offsets = [entry[0] for entry in entries], [entry[1] for entry in entries]
+    if times[0] < 0 or offsets[0] < 0 or not _ascends(times):
+        return "entries do not ascend"
+    if any(later < earlier for earlier, later in pairwise(offsets)):
+        return "offsets run backwards"
+    if base_offset + offsets[-1] >= next_offset:
+        return f"last entry lies behind the log's last offset {next_offset - 1}"
+    return None
+
+
+def last_timestamp_ms(content: bytes) -> int:
+    """The largest timestamp of a closed segment, from the end of its `.timeindex`; else -1."""
+    if len(content) < TIME_ENTRY_BYTES:
+        return _NO_TIMESTAMP
+    timestamp_ms: int = _TIME_ENTRY.unpack(content[-TIME_ENTRY_BYTES:])[0]
+    return timestamp_ms
+
+
+def _ascends(numbers: list[int]) -> bool:
+    return all(earlier < later for earlier, later in pairwise(numbers))
+
+
+def _big_endian(numbers: array[int]) -> array[int]:
+    """The same numbers between the machine's byte order and the files'."""
+    swapped = array("q", numbers)
+    if sys.byteorder == "little":
+        swapped.byteswap()
+    return swapped

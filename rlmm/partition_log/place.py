@@ -1,0 +1,71 @@
+"""What all partitions of a registry share: where bytes come from and go to, and the settings."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from array import array
+    from pathlib import Path
+
+    from rlmm.partition_log.descriptors import Descriptors
+    from rlmm.partition_log.disk import Disk
+    from rlmm.partition_log.settings import LogSettings
+
+LOADED_BYTES_MAX = 32 * 1024 * 1024
+"""Index entries of closed segments that are kept in memory: those of 16 GiB of batches."""
+
+
+class LoadedEntries:
+    """
+    The offset index entries of the closed segments that were read last, by path.
+
+    Bounded: the least recently used go first. Safe to use from several threads.
+    """
+
+    def __init__(self, bytes_max: int = LOADED_BYTES_MAX) -> None:
+        self._bytes_max = bytes_max
+        self._bytes = 0
+        self._entries: OrderedDict[Path, array[int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, path: Path) -> array[int] | None:
+        """The entries of *path*, if they are here."""
+        with self._lock:
+            found = self._entries.get(path)
+            if found is not None:
+                self._entries.move_to_end(path)
+            return found
+
+    def put(self, path: Path, entries: array[int]) -> None:
+        """Keep the entries of *path*, at the cost of others."""
+        self.drop(path)
+        with self._lock:
+            self._entries[path] = entries
+            self._bytes += _bytes_of(entries)
+            while self._bytes > self._bytes_max:
+                _, superfluous = self._entries.popitem(last=False)
+                self._bytes -= _bytes_of(superfluous)
+
+    def drop(self, path: Path) -> None:
+        """Forget the entries of *path*: the file was removed or replaced."""
+        with self._lock:
+            found = self._entries.pop(path, None)
+            if found is not None:
+                self._bytes -= _bytes_of(found)
+
+
+def _bytes_of(entries: array[int]) -> int:
+    return len(entries) * entries.itemsize
+
+
+class Place(NamedTuple):
+    """The disk and what is kept open or in memory of it."""
+
+    disk: Disk
+    descriptors: Descriptors
+    loaded: LoadedEntries
+    settings: LogSettings
+    is_read_only: bool

@@ -1,0 +1,230 @@
+"""
+What readers do with a partition: read, look up a time, follow the end; and what ends all of it.
+
+Lives on one event loop. Readers see [log_start, next_offset), which moves only when something was
+acknowledged; who follows the end is woken by that, and never looks by himself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from rlmm.errors import LogDamaged, LogTruncated, LogUnavailable
+from rlmm.partition_log.reading import INLINE_BYTES_MAX, OffsetAtTime, PartitionReader
+from rlmm.partition_log.segment import IndexWrong, Segment
+from rlmm.partition_log.workers import Workers, finished
+from rlmm.records.record_set import RecordSet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from rlmm.partition_log.recovery_rules import Recovered
+    from rlmm.partition_log.store import End, PartitionStore
+
+_log = logging.getLogger(__name__)
+
+_ATTEMPTS = 3
+"""How often a read starts anew after an index was built anew: one for each index, and one more."""
+
+Found = TypeVar("Found")
+
+
+class ReadableLog:
+    """The readers' half of a partition."""
+
+    def __init__(self, store: PartitionStore, workers: Workers) -> None:
+        self._store = store
+        self._workers = workers
+        self._reader = PartitionReader(store)
+        self._visible = store.end()
+        self._followers: dict[asyncio.Future[None], int] = {}
+        self._fault: str | None = None
+        self._is_closed = False
+        self._writing = asyncio.Lock()
+        """Held by who changes the log, one at a time."""
+
+    def __repr__(self) -> str:
+        return f"PartitionLog({self._store.name}, offsets {self.log_start}-{self.next_offset})"
+
+    @property
+    def topic(self) -> str:
+        """Name of the topic."""
+        return self._store.name.topic
+
+    @property
+    def number(self) -> int:
+        """Number of the partition in its topic."""
+        return self._store.name.number
+
+    @property
+    def topic_id(self) -> bytes | None:
+        """Id of the topic, 16 bytes; None when the folder names none."""
+        return self._store.topic_id
+
+    @property
+    def path(self) -> Path:
+        """The partition's folder."""
+        return self._store.folder
+
+    @property
+    def first_segment_offset(self) -> int:
+        """Where the first segment begins, at *log_start* or below."""
+        return self._store.segments[0].base_offset
+
+    @property
+    def log_start(self) -> int:
+        """First offset that can be read."""
+        return self._store.log_start
+
+    @property
+    def next_offset(self) -> int:
+        """The high watermark: the offset behind the last that readers see."""
+        return self._visible.next_offset
+
+    @property
+    def leader_epochs(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of leader epoch and the first offset written under it."""
+        return self._store.epochs.entries
+
+    @property
+    def fault(self) -> str | None:
+        """Why the partition is offline; None while it is not."""
+        return self._fault
+
+    @property
+    def recovered(self) -> Recovered:
+        """What opening it took."""
+        return self._store.recovered
+
+    # reading
+
+    async def read(self, position: int, *, bytes_max: int = INLINE_BYTES_MAX) -> RecordSet | None:
+        """
+        Read whole batches from the one that holds *position* on; None at the end of the log.
+
+        At least one batch, however large; the first may begin below *position*. Raises
+        `LogTruncated` for a position outside [log_start, next_offset], `LogDamaged` when the log
+        is not what was written, `LogUnavailable` when it cannot be read now.
+        """
+        self._require_readable()
+        self._require_within(position)
+        visible = self._visible
+        if position == visible.next_offset:
+            return None
+        content, next_offset = await self._look(
+            partial(self._reader.read, position, bytes_max, visible),
+            lambda: self._reader.is_at_hand(position, bytes_max, visible),
+            position,
+        )
+        return RecordSet(self.number, content, next_offset)
+
+    async def offset_for_time(self, timestamp_ms: int) -> OffsetAtTime | None:
+        """Find the first record of *timestamp_ms* or later; None when there is none."""
+        self._require_readable()
+        log_start, visible = self.log_start, self._visible
+        find = partial(self._reader.offset_for_time, timestamp_ms, log_start, visible)
+        return await self._look(find, lambda: False, log_start)
+
+    async def wait_past(self, position: int, timeout_s: float | None) -> bool:
+        """
+        Wait until *next_offset* is above *position*; False when the time is up, None: it never is.
+
+        Woken by what moves the end, never by looking. A cancelled wait leaves nothing behind.
+        """
+        if self.next_offset > position:
+            return True
+        self._require_readable()
+        follower: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._followers[follower] = position
+        try:
+            async with asyncio.timeout(timeout_s):
+                await follower
+        except TimeoutError:
+            return self.next_offset > position
+        finally:
+            del self._followers[follower]
+        if self.next_offset <= position:
+            self._require_readable()
+        return True
+
+    async def _look(
+        self, find: Callable[[], Found], is_at_hand: Callable[[], bool], position: int
+    ) -> Found:
+        """Do a read, on the loop where it waits for nothing, and heal the index it stumbles on."""
+        loop = asyncio.get_running_loop()
+        for _ in range(_ATTEMPTS):
+            try:
+                if is_at_hand():
+                    return find()
+                return await loop.run_in_executor(self._workers.files, find)
+            except IndexWrong as wrong:
+                _log.warning("%s: built anew", wrong)
+                await self._rebuild_index(wrong.segment)
+            except LogDamaged as error:
+                self._go_offline(str(error))
+                raise
+            except OSError as error:
+                self._require_within(position)  # the segment may have been deleted meanwhile
+                msg = f"{self._store.folder}: no read at offset {position}: {error}"
+                raise LogUnavailable(msg) from error
+        msg = f"{self._store.folder}: batches at offset {position} cannot be found"
+        self._go_offline(msg)
+        raise LogDamaged(msg)
+
+    async def _rebuild_index(self, segment: Segment) -> None:
+        """Build an index from its batches; a closed segment's is written back."""
+        store, pool = self._store, self._workers.files
+        async with self._writing:
+            try:
+                segment.index = await finished(pool, partial(self._reader.scanned_index, segment))
+                if segment is not store.active and not store.place.is_read_only:
+                    await finished(pool, segment.write_index)
+                    segment.use_stored_index()
+            except LogDamaged as error:
+                self._go_offline(str(error))
+                raise
+            except OSError as error:
+                msg = f"{segment.path}: index not built anew: {error}"
+                raise LogUnavailable(msg) from error
+
+    # what readers see
+
+    def _show(self, end: End) -> None:
+        """Let readers see everything below *end*, and wake who waits for that."""
+        self._visible = end
+        for follower, position in self._followers.items():
+            if position < end.next_offset and not follower.done():
+                follower.set_result(None)
+
+    def _go_offline(self, fault: str) -> None:
+        """Refuse everything from now on, naming *fault*, until the partition is reopened."""
+        if self._fault is not None:
+            return
+        self._fault = fault
+        _log.error(
+            "partition %s is offline at offset %d: %s", self._store.name, self.next_offset, fault
+        )
+        self._wake_all()
+
+    def _wake_all(self) -> None:
+        for follower in self._followers:
+            if not follower.done():
+                follower.set_result(None)
+
+    def _require_readable(self) -> None:
+        if self._fault is not None:
+            msg = f"partition {self._store.name} is offline: {self._fault}"
+            raise LogDamaged(msg)
+        if self._is_closed:
+            msg = f"partition {self._store.name} is closed"
+            raise LogUnavailable(msg)
+
+    def _require_within(self, position: int) -> None:
+        log_start, next_offset = self.log_start, self.next_offset
+        if not log_start <= position <= next_offset:
+            msg = f"{self._store.name}: no offset {position} in [{log_start}, {next_offset}]"
+            raise LogTruncated(msg, log_start, next_offset)

@@ -1,0 +1,171 @@
+"""
+Reading a partition: whole batches from an offset on, and the offset of a time.
+
+May run in any thread beside an append: it looks at what was there when it began, and stops at the
+end that readers may see, which comes with every question.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import OrderedDict
+from typing import TYPE_CHECKING, NamedTuple
+
+from rlmm.errors import LogDamaged
+from rlmm.partition_log.index import SegmentIndex, time_index_fault
+from rlmm.partition_log.names import TIME_INDEX
+from rlmm.partition_log.scan import scan_file
+from rlmm.partition_log.segment import IndexWrong
+from rlmm.records.batch import Batch, walk
+from rlmm.records.damage import DamagedRecords
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rlmm.partition_log.scan import BatchHead
+    from rlmm.partition_log.segment import Segment
+    from rlmm.partition_log.store import End, PartitionStore
+
+INLINE_BYTES_MAX = 1024 * 1024
+"""Most bytes that are read or written on the event loop: below a millisecond from memory."""
+
+_PLACES_MAX = 32
+
+
+class OffsetAtTime(NamedTuple):
+    """The first record that is as late as was asked for."""
+
+    offset: int
+    timestamp_ms: int
+    leader_epoch: int
+
+
+class PartitionReader:
+    """Finds and reads batches of one store; remembers where earlier reads ended."""
+
+    def __init__(self, store: PartitionStore) -> None:
+        self._store = store
+        self._places: OrderedDict[int, tuple[Segment, int]] = OrderedDict()
+
+    def is_at_hand(self, position: int, bytes_max: int, visible: End) -> bool:
+        """Whether `read` would wait for nothing: a short read of what is in memory."""
+        place = self._places.get(position)
+        segment = self._segment_of(position) if place is None else place[0]
+        is_visible_end = segment.base_offset == visible.base_offset
+        limit = visible.size if is_visible_end else segment.size
+        if bytes_max > INLINE_BYTES_MAX or not segment.is_indexed_in_memory:
+            return False
+        start = segment.start_hint(position) if place is None else place[1]
+        if start >= limit:
+            return False  # the next segment begins there
+        return segment.is_in_memory((start, min(start + bytes_max, limit) - 1))
+
+    def read(self, position: int, bytes_max: int, visible: End) -> tuple[bytes, int]:
+        """
+        Read whole batches from the one that holds *position* on, and say where to go on.
+
+        At least one batch, all from one segment, none behind *visible*. Empty only where nothing
+        but a hole is left. Raises `IndexWrong`.
+        """
+        for segment, limit, limit_offset in self._segments_from(position, visible):
+            first = self._first_head(segment, position, limit)
+            if first is None:
+                continue
+            piece = segment.take(first, bytes_max, limit, limit_offset)
+            content = segment.read(piece.stop - piece.start, piece.start)
+            if len(content) != piece.stop - piece.start:
+                msg = f"{segment.path}: ends before byte {piece.stop}"
+                raise LogDamaged(msg)
+            self._note_place(piece.next_offset, segment, piece.stop)
+            return content, piece.next_offset
+        return b"", visible.next_offset
+
+    def offset_for_time(
+        self, timestamp_ms: int, log_start: int, visible: End
+    ) -> OffsetAtTime | None:
+        """
+        Find the first record of *timestamp_ms* or later; None when there is none.
+
+        Opens the batches that may hold it, one after the other. Raises `IndexWrong`.
+        """
+        for segment, limit, _ in self._segments_from(log_start, visible):
+            index = self._time_index(segment)
+            if index.max_timestamp_ms < timestamp_ms:
+                continue
+            offset = max(index.offset_before_time(timestamp_ms), log_start)
+            first = segment.find(offset, limit)
+            if first is None:
+                continue
+            for head in segment.heads_from(first.position, limit):
+                if head.max_timestamp_ms < timestamp_ms:
+                    continue
+                found = _first_record_at(segment, head, timestamp_ms, log_start)
+                if found is not None:
+                    return found
+        return None
+
+    def scanned_index(self, segment: Segment) -> SegmentIndex:
+        """Build the index of *segment* from its batches; `LogDamaged` when one is not sound."""
+        interval = self._store.place.settings.index_interval_bytes
+        found = scan_file(segment.read, segment.size, segment.base_offset, interval)
+        if found.damage is not None:
+            msg = f"{segment.path}: {found.damage}, at offset {found.next_offset}"
+            raise LogDamaged(msg)
+        return found.index
+
+    def _segment_of(self, position: int) -> Segment:
+        segments = self._store.segments
+        return segments[_index_of(segments, position)]
+
+    def _segments_from(self, position: int, visible: End) -> Iterator[tuple[Segment, int, int]]:
+        """The segments from *position* on, how far each may be read, and the offset there."""
+        segments = self._store.segments
+        for index in range(_index_of(segments, position), len(segments)):
+            segment = segments[index]
+            if segment.base_offset == visible.base_offset:
+                yield segment, visible.size, visible.next_offset
+                return
+            yield segment, segment.size, segments[index + 1].base_offset
+
+    def _first_head(self, segment: Segment, position: int, limit: int) -> BatchHead | None:
+        place = self._places.get(position)
+        if place is not None and place[0] is segment and place[1] < limit:
+            return next(segment.heads_from(place[1], limit), None)
+        return segment.find(position, limit)
+
+    def _note_place(self, position: int, segment: Segment, at: int) -> None:
+        places = self._places
+        places[position] = (segment, at)
+        if len(places) > _PLACES_MAX:
+            places.popitem(last=False)
+
+    def _time_index(self, segment: Segment) -> SegmentIndex:
+        if segment.index is not None:
+            return segment.index
+        times = self._store.place.disk.read_file(segment.file(TIME_INDEX)) or b""
+        fault = time_index_fault(times, segment.base_offset, self._store.next_offset)
+        if fault is not None:
+            raise IndexWrong(segment, f"time index: {fault}")
+        interval = self._store.place.settings.index_interval_bytes
+        return SegmentIndex.of_files(segment.base_offset, interval, b"", times)
+
+
+def _index_of(segments: Sequence[Segment], position: int) -> int:
+    """Which of *segments* holds *position*, or would."""
+    return max(0, bisect_right(segments, position, key=lambda segment: segment.base_offset) - 1)
+
+
+def _first_record_at(
+    segment: Segment, head: BatchHead, timestamp_ms: int, log_start: int
+) -> OffsetAtTime | None:
+    """Look into a batch whose largest time is late enough; the record itself may be gone."""
+    batch = next(walk(segment.read(head.stop - head.position, head.position)), None)
+    if not isinstance(batch, Batch):
+        msg = f"{segment.path}: at byte {head.position}: {batch}"
+        raise LogDamaged(msg)
+    for record in batch.records():
+        if isinstance(record, DamagedRecords):
+            return OffsetAtTime(record.first_offset, head.max_timestamp_ms, batch.leader_epoch)
+        if record.timestamp_ms >= timestamp_ms and record.offset >= log_start:
+            return OffsetAtTime(record.offset, record.timestamp_ms, batch.leader_epoch)
+    return None

@@ -1,0 +1,108 @@
+"""
+What to do with what is found when a log is opened. Pure: `recovery` does it.
+
+The recovery point is the offset below which everything was synced. What lies above may be torn by a
+crash, and is cut at the first fault. What lies below cannot be: a fault there means that the medium
+or somebody has changed the bytes, and cutting would destroy what was acknowledged.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rlmm.partition_log.scan import Hole
+
+UNINDEXED_BYTES_MAX = 8 * 1024 * 1024
+"""A longer tail without an entry is the sign of an index that lost its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What opening a partition took."""
+
+    was_clean: bool
+    """Whether the mark of a clean end let the batches be trusted."""
+    scanned_bytes: int = 0
+    cut_bytes: int = 0
+    """What was no whole and sound batch behind the recovery point; ignored when read-only."""
+    removed_segments: int = 0
+    """Segments behind a cut."""
+    rebuilt_files: tuple[str, ...] = ()
+    """Derived files that were missing or wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """End the log here: nothing behind was ever synced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offline:
+    """Change nothing and refuse the partition, with the reason."""
+
+    fault: str
+
+
+def recovery_point_of(noted: int | None, base_offsets: Sequence[int]) -> int:
+    """
+    Where the unsynced part may begin, when a check point notes *noted* or nothing.
+
+    Without a note only the last segment is doubted: segments are synced when they are closed.
+    """
+    if noted is not None:
+        return noted
+    return base_offsets[-1] if base_offsets else 0
+
+
+def first_to_scan(base_offsets: Sequence[int], recovery_point: int) -> int:
+    """The segment that holds the recovery point; it and all behind it have to be scanned."""
+    return max(0, bisect_right(base_offsets, recovery_point) - 1)
+
+
+def judge_damage(damage: str, offset: int, recovery_point: int) -> Cut | Offline:
+    """Decide about the first batch that is not sound, where *offset* should be."""
+    if offset >= recovery_point:
+        return Cut()
+    return Offline(
+        f"{damage}, at offset {offset}; synced up to {recovery_point}, so this is no torn tail"
+    )
+
+
+def judge_gap(next_offset: int, behind: int, recovery_point: int) -> Cut | Offline | None:
+    """
+    Decide about a closed segment that is sound and ends at *next_offset*, the next at *behind*.
+
+    A gap below the recovery point is compaction's; above it, the end was not written out in time.
+    """
+    if next_offset == behind or (next_offset < behind and next_offset < recovery_point):
+        return None
+    if next_offset < behind:
+        return Cut()
+    return Offline(f"ends at offset {next_offset}, the next segment begins at {behind}")
+
+
+def judge_end(log_start: int, next_offset: int, recovery_point: int) -> Offline | None:
+    """Decide about a log that ends whole, but perhaps too early."""
+    if next_offset < recovery_point:
+        return Offline(f"ends at offset {next_offset}, was synced up to {recovery_point}")
+    if next_offset < log_start:
+        return Offline(f"ends at offset {next_offset}, should begin at {log_start}")
+    return None
+
+
+def judge_holes(holes: Sequence[Hole], recovery_point: int) -> Offline | None:
+    """
+    Decide about offsets that no batch has.
+
+    Compaction leaves holes in what is closed. One that reaches behind the recovery point can be a
+    base offset that was damaged, which no CRC covers: neither to be cut nor to be believed.
+    """
+    for hole in holes:
+        if hole.next_offset > recovery_point:
+            return Offline(f"offset {hole.first_offset} is in no batch, but batches follow it")
+    return None

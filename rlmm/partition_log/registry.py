@@ -1,0 +1,360 @@
+"""
+All partitions below one folder: each is opened once, and its handle is the only one.
+
+A handle is never taken out and put back: who comes while a partition is being opened waits for that
+opening. Openings run in threads beside each other, descriptors are bounded, and what must be noted
+on disk for all partitions together is noted here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from rlmm.errors import LogDamaged, LogError, LogRecreated, LogUnavailable, NotFound
+from rlmm.partition_log.descriptors import Descriptors, open_files_max_by_limit
+from rlmm.partition_log.disk import DISK, Disk
+from rlmm.partition_log.names import TopicPartition, topic_partition
+from rlmm.partition_log.opening import Opening, open_partition, wrong_topic_id
+from rlmm.partition_log.partition import PartitionLog
+from rlmm.partition_log.place import LoadedEntries, Place
+from rlmm.partition_log.root import RootFolder
+from rlmm.partition_log.settings import LogSettings
+from rlmm.partition_log.workers import Workers, finished
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+_log = logging.getLogger(__name__)
+
+_LOGS_PER_TURN = 256
+
+
+def _wall_clock_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class RegistryStatistics(NamedTuple):
+    """What a registry holds and did since it was opened."""
+
+    partitions: int
+    offline: int
+    opened: int
+    """Openings that were begun, failed ones included."""
+    open_files: int
+
+
+class LogRegistry:
+    """The partitions of one folder. Lives on one event loop; close it, or leave its `with`."""
+
+    def __init__(
+        self, root: RootFolder, settings: LogSettings, disk: Disk, now_ms: Callable[[], int]
+    ) -> None:
+        files_max = settings.open_files_max or open_files_max_by_limit()
+        self._root = root
+        self._settings = settings
+        self._now_ms = now_ms
+        self._workers = Workers()
+        self._descriptors = Descriptors(disk, files_max, read_only=root.is_read_only)
+        self._place = Place(disk, self._descriptors, LoadedEntries(), settings, root.is_read_only)
+        self._logs: dict[TopicPartition, asyncio.Future[PartitionLog]] = {}
+        self._recovery_points = dict(root.recovery_points or {})
+        self._log_starts = dict(root.log_starts)
+        self._opened = 0
+        self._touched: set[TopicPartition] = set()
+        self._moved: set[PartitionLog] = set()
+        """Whose recovery point or log start has changed since the last note."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_closed = False
+
+    @classmethod
+    async def open(
+        cls,
+        root: Path,
+        settings: LogSettings | None = None,
+        *,
+        read_only: bool = False,
+        disk: Disk = DISK,
+        now_ms: Callable[[], int] = _wall_clock_ms,
+    ) -> Self:
+        """
+        Take the folder *root*, making it where there is none.
+
+        Raises `ConfigError` when it is in use, is a folder of something else or cannot be written.
+        Read-only it is left as it is, in every detail, and may be in use.
+        """
+        take = partial(RootFolder.open, Path(root), disk, is_read_only=read_only)
+        folder = await asyncio.get_running_loop().run_in_executor(None, take)
+        return cls(folder, settings or LogSettings(), disk, now_ms)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return self._root.path
+
+    @property
+    def was_clean(self) -> bool:
+        """Whether the folder carried the mark of a clean end when it was opened."""
+        return self._root.was_clean
+
+    async def topic_partitions(self) -> list[TopicPartition]:
+        """The partitions that have a folder, open or not, sorted."""
+        return await finished(self._workers.files, self._root.topic_partitions)
+
+    async def partition(self, topic: str, number: int) -> PartitionLog:
+        """
+        Return the handle of a partition that exists, opening it at the first touch.
+
+        Raises `NotFound`, and `LogDamaged` when it is offline: then until it is reopened.
+        """
+        return await self._log_of(topic_partition(topic, number), None, may_create=False)
+
+    async def create(self, topic: str, number: int, topic_id: bytes) -> PartitionLog:
+        """
+        Return the handle of a partition, making its folder where there is none.
+
+        Raises `LogRecreated` when the folder belongs to another topic id.
+        """
+        return await self._log_of(topic_partition(topic, number), topic_id, may_create=True)
+
+    async def reopen(self, topic: str, number: int) -> PartitionLog:
+        """
+        Recover a partition that is offline, as after a crash, and return its new handle.
+
+        One that is not offline is left as it is.
+        """
+        name = topic_partition(topic, number)
+        opening = self._logs.get(name)
+        if opening is not None and opening.done():
+            if opening.exception() is None and opening.result().fault is not None:
+                opening.result().begin_stop()
+                await opening.result().stopped()
+                self._recovery_points[name] = opening.result().recovery_point
+            if self._logs.get(name) is opening and _is_offline(opening):
+                del self._logs[name]
+        return await self._log_of(name, None, may_create=False)
+
+    def statistics(self) -> RegistryStatistics:
+        """Figures as they are now."""
+        offline = sum(_is_offline(opening) for opening in self._logs.values() if opening.done())
+        return RegistryStatistics(len(self._logs), offline, self._opened, len(self._descriptors))
+
+    # opening
+
+    async def _log_of(
+        self, name: TopicPartition, topic_id: bytes | None, *, may_create: bool
+    ) -> PartitionLog:
+        while True:
+            if self._is_closed:
+                msg = f"{self.path} is closed"
+                raise LogUnavailable(msg)
+            opening = self._logs.get(name)
+            is_mine = opening is None
+            if opening is None:
+                opening = self._begin_opening(name, topic_id, may_create=may_create)
+            try:
+                log = await asyncio.shield(opening)
+            except NotFound:
+                if is_mine or not may_create:
+                    raise
+            except OSError as error:
+                msg = f"{self.path / str(name)} cannot be opened: {error.strerror or error}"
+                raise LogUnavailable(msg) from error
+            else:
+                if topic_id is not None and log.topic_id not in (None, topic_id):
+                    raise LogRecreated(wrong_topic_id(log.path, log.topic_id, topic_id))
+                return log
+
+    def _begin_opening(
+        self, name: TopicPartition, topic_id: bytes | None, *, may_create: bool
+    ) -> asyncio.Future[PartitionLog]:
+        opening = Opening(
+            name,
+            self.path / str(name),
+            self._place,
+            self._recovery_points.get(name),
+            self._log_starts.get(name),
+            # The mark is about how the folder was found, not about what happened since.
+            is_clean=self._root.was_clean and name not in self._touched,
+            now_ms=self._now_ms(),
+            topic_id=topic_id,
+            may_create=may_create,
+        )
+        self._opened += 1
+        self._touched.add(name)
+        loop = asyncio.get_running_loop()
+        future = loop.run_in_executor(self._workers.opening, self._blocking_open, opening)
+        self._logs[name] = future
+        future.add_done_callback(partial(self._end_opening, name))
+        return future
+
+    def _blocking_open(self, opening: Opening) -> PartitionLog:
+        return PartitionLog(open_partition(opening), self._workers, self, self._now_ms)
+
+    def _end_opening(self, name: TopicPartition, opening: asyncio.Future[PartitionLog]) -> None:
+        error = opening.exception()
+        if error is None:
+            log = opening.result()
+            if log.recovered.cut_bytes or log.recovered.rebuilt_files:
+                _log.warning("%s: recovered: %s", log.path, log.recovered)
+            self.note_soon(log)
+        elif isinstance(error, LogDamaged):
+            _log.error("partition %s is offline: %s", name, error)
+        else:
+            del self._logs[name]  # the next touch tries again
+
+    # what is noted for all partitions together
+
+    async def checkpoint(self) -> None:
+        """Note on disk how far everything is synced, and where logs begin."""
+        if self._root.is_read_only:
+            return
+        try:
+            await asyncio.shield(self._begin_note())
+        except OSError as error:
+            msg = f"{self.path}: check points not written: {error}"
+            raise LogUnavailable(msg) from error
+
+    def note_soon(self, log: PartitionLog) -> None:
+        """Called by a partition: its recovery point has moved."""
+        self._moved.add(log)
+        if self._timer is None and not self._is_closed and not self._root.is_read_only:
+            loop = asyncio.get_running_loop()
+            interval_s = self._settings.checkpoint_interval_ms / 1000
+            self._timer = loop.call_later(interval_s, self._note_by_timer)
+
+    async def note_now(self, log: PartitionLog) -> None:
+        """Called by a partition: its log start has moved, and something will be deleted."""
+        self._moved.add(log)
+        await self.checkpoint()
+
+    def _begin_note(self) -> asyncio.Future[None]:
+        for log in self._moved:
+            name = TopicPartition(log.topic, log.number)
+            self._recovery_points[name] = log.recovery_point
+            if log.log_start > log.first_segment_offset:
+                self._log_starts[name] = log.log_start
+            else:
+                self._log_starts.pop(name, None)
+        self._moved.clear()
+        note = partial(self._root.note, dict(self._recovery_points), dict(self._log_starts))
+        return asyncio.get_running_loop().run_in_executor(self._workers.notes, note)
+
+    def _note_by_timer(self) -> None:
+        self._timer = None
+        self._begin_note().add_done_callback(self._end_note)
+
+    def _end_note(self, noting: asyncio.Future[None]) -> None:
+        error = noting.exception()
+        if error is not None:
+            _log.warning(
+                "%s: check points not written, a recovery takes longer: %s", self.path, error
+            )
+
+    # time
+
+    async def run(self) -> None:
+        """Roll, expire and note periodically, until cancelled."""
+        while True:
+            await asyncio.sleep(self._settings.tick_interval_ms / 1000)
+            await self.tick()
+
+    async def tick(self) -> None:
+        """
+        Close the active segments that are old enough, delete what retention does not keep.
+
+        A partition that fails is logged, and holds up none of the others.
+        """
+        if self._root.is_read_only:
+            return
+        expires = (self._settings.retention_bytes, self._settings.retention_ms) != (None, None)
+        for number, log in enumerate(self._online()):
+            if number % _LOGS_PER_TURN == 0:
+                await asyncio.sleep(0)
+            try:
+                await log.roll_when_aged(self._now_ms())
+                if expires:
+                    await log.delete_expired(self._now_ms())
+            except LogError as error:
+                _log.warning("%s: not rolled or expired: %s", log.path, error)
+        await self.checkpoint()
+
+    def _online(self) -> list[PartitionLog]:
+        opened = [f.result() for f in self._logs.values() if f.done() and not f.exception()]
+        return [log for log in opened if log.fault is None]
+
+    # the end
+
+    async def close(self) -> None:
+        """
+        Sync everything and leave the mark of a clean end, unless a partition is offline.
+
+        Calls in flight end with `LogUnavailable`, appends that are written with their offsets.
+        Idempotent.
+        """
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        try:
+            if self._logs:
+                await asyncio.wait(self._logs.values())
+            is_whole = await self._stop_all()
+            if not self._root.is_read_only:
+                await self._begin_note()
+                if is_whole:
+                    await finished(self._workers.notes, self._root.mark_clean_end)
+        except OSError as error:
+            _log.warning("%s: no clean end, the next start recovers: %s", self.path, error)
+        finally:
+            await finished(None, self._blocking_release)
+
+    async def _stop_all(self) -> bool:
+        """Stop every partition; tell whether the next start may trust what it finds."""
+        logs = [f.result() for f in self._logs.values() if not f.exception()]
+        for log in logs:
+            log.begin_stop()
+        for log in logs:
+            await log.stopped()
+        loop = asyncio.get_running_loop()
+        sealing = [loop.run_in_executor(self._workers.syncing, log.blocking_seal) for log in logs]
+        failed = [
+            error for error in await asyncio.gather(*sealing, return_exceptions=True) if error
+        ]
+        for error in failed:
+            _log.warning("%s: an index was not written: %s", self.path, error)
+        self._moved.update(logs)
+        if failed or any(map(_is_offline, self._logs.values())):
+            return False
+        if self._root.was_clean or self._root.is_read_only:
+            return True
+        # After a crash, what was not opened was not recovered either.
+        opened = {TopicPartition(log.topic, log.number) for log in logs}
+        return opened.issuperset(await self.topic_partitions())
+
+    def _blocking_release(self) -> None:
+        self._workers.close()
+        self._descriptors.close()
+        self._root.release()
+
+
+def _is_offline(opening: asyncio.Future[PartitionLog]) -> bool:
+    error = opening.exception()
+    return error is not None or opening.result().fault is not None

@@ -1,0 +1,182 @@
+"""
+The folder above the partitions: its lock, its check points, the mark of a clean end.
+
+Blocking. Two processes cannot open one folder: the lock is the kernel's, on a file that names the
+owner, so that what a dead process left behind is no obstacle. A folder opened read-only is neither
+locked nor changed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+from typing import TYPE_CHECKING
+
+from rlmm.errors import ConfigError
+from rlmm.partition_log.checkpoints import Unreadable, format_offsets, parse_offsets
+from rlmm.partition_log.names import (
+    CLEAN_END,
+    LOCK,
+    LOG,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    TopicPartition,
+    parse_folder,
+    parse_segment_file,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from rlmm.partition_log.disk import Disk
+
+_SIGNS = {
+    "meta.properties", CLEAN_END, LOCK, LOG_STARTS, RECOVERY_POINTS,
+    "cleaner-offset-checkpoint", "replication-offset-checkpoint",
+}  # fmt: skip
+"""Files that only a folder of logs has."""
+_FLOCK = struct.Struct("hhqqi4x")
+_STANDARD = {"lost+found"}
+"""What a fresh file system holds."""
+_MARK = b'{"version":0,"brokerEpoch":-1}'
+
+
+class RootFolder:
+    """A folder of logs, owned by this process unless it is read-only."""
+
+    def __init__(self, path: Path, disk: Disk, *, is_read_only: bool) -> None:
+        self.path = path
+        self.is_read_only = is_read_only
+        self.was_clean = False
+        self.recovery_points: dict[TopicPartition, int] | None = None
+        """What was noted when the folder was opened; None when the note is lost."""
+        self.log_starts: dict[TopicPartition, int] = {}
+        self._disk = disk
+        self._lock: int | None = None
+        self._written: dict[str, bytes] = {}
+
+    @classmethod
+    def open(cls, path: Path, disk: Disk, *, is_read_only: bool) -> RootFolder:
+        """Take the folder, or make it; `ConfigError` says in one line why that cannot be."""
+        root = cls(path, disk, is_read_only=is_read_only)
+        try:
+            root._check()
+            if not is_read_only:
+                disk.make_folder(path)
+                root._take_lock()
+            root._read_notes()
+        except OSError as error:
+            root.release()
+            way_out = "" if is_read_only else "; choose another folder, or open it read-only"
+            msg = f"{path} cannot be opened: {error.strerror or error}{way_out}"
+            raise ConfigError(msg) from error
+        except BaseException:
+            root.release()
+            raise
+        return root
+
+    def topic_partitions(self) -> list[TopicPartition]:
+        """The partitions that have a folder here, sorted."""
+        with os.scandir(self.path) as entries:
+            found = [parse_folder(entry.name) for entry in entries if entry.is_dir()]
+        return sorted(name for name in found if name is not None)
+
+    def note(
+        self,
+        recovery_points: Mapping[TopicPartition, int],
+        log_starts: Mapping[TopicPartition, int],
+    ) -> None:
+        """Write the check points, those that changed, on the medium when this returns."""
+        for name, offsets in ((RECOVERY_POINTS, recovery_points), (LOG_STARTS, log_starts)):
+            content = format_offsets(offsets)
+            if self._written.get(name) != content:
+                self._disk.replace_file(self.path / name, content, sync=True)
+                self._written[name] = content
+
+    def mark_clean_end(self) -> None:
+        """Say that everything is synced and noted: the next start may trust what it finds."""
+        self._disk.replace_file(self.path / CLEAN_END, _MARK, sync=True)
+
+    def release(self) -> None:
+        """Give the lock back. The file stays: removing it would let two others lock two files."""
+        if self._lock is not None:
+            os.ftruncate(self._lock, 0)
+            os.close(self._lock)
+            self._lock = None
+
+    def _check(self) -> None:
+        """Refuse a folder that holds something else."""
+        if not self.path.exists():
+            if self.is_read_only:
+                msg = f"{self.path} does not exist"
+                raise ConfigError(msg)
+            return
+        if not self.path.is_dir():
+            msg = f"{self.path} is no folder; name a folder of logs, or one that does not exist yet"
+            raise ConfigError(msg)
+        names = {entry.name for entry in self.path.iterdir()} - _STANDARD
+        if any((found := parse_segment_file(name)) and found[1] == LOG for name in names):
+            msg = f"{self.path} is the folder of one partition; name the folder above it"
+            raise ConfigError(msg)
+        if names and not names & _SIGNS and not any(map(self._is_partition, names)):
+            msg = (
+                f"{self.path} is no folder of logs: it holds {len(names)} other entries, "
+                f"e.g. {min(names)}; name an empty folder, or one that does not exist yet"
+            )
+            raise ConfigError(msg)
+
+    def _is_partition(self, name: str) -> bool:
+        folder = self.path / name
+        if parse_folder(name) is None or not folder.is_dir():
+            return False
+        return any(parse_segment_file(entry.name) for entry in folder.iterdir())
+
+    def _take_lock(self) -> None:
+        lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            # Two kinds, which do not see each other: a broker takes the second one.
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.fcntl(lock, fcntl.F_OFD_SETLK, _whole_file(fcntl.F_WRLCK))
+        except BlockingIOError as error:
+            owner = _owner(lock)
+            os.close(lock)
+            msg = f"{self.path} is in use by {owner}; stop it, or choose another folder"
+            raise ConfigError(msg) from error
+        except OSError:
+            os.close(lock)
+            raise
+        self._lock = lock
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"{os.getpid()}\n".encode("ascii"), 0)
+
+    def _read_notes(self) -> None:
+        self.recovery_points = self._read_offsets(RECOVERY_POINTS)
+        self.log_starts = self._read_offsets(LOG_STARTS) or {}
+        mark = self.path / CLEAN_END
+        self.was_clean = self._disk.read_file(mark) is not None
+        if self.was_clean and not self.is_read_only:
+            # From now on the mark would be a lie; it must be gone before anything is written.
+            self._disk.remove(mark)
+            self._disk.sync_folder(self.path)
+
+    def _read_offsets(self, name: str) -> dict[TopicPartition, int] | None:
+        content = self._disk.read_file(self.path / name)
+        if content is None:
+            return None
+        found = parse_offsets(content)
+        return None if isinstance(found, Unreadable) else found
+
+
+def _whole_file(kind: int) -> bytes:
+    """The kernel's `struct flock` for all of a file."""
+    return _FLOCK.pack(kind, os.SEEK_SET, 0, 0, 0)
+
+
+def _owner(lock: int) -> str:
+    """Who holds the lock: the kernel knows a broker's process, the file names one of ours."""
+    held = _FLOCK.unpack(fcntl.fcntl(lock, fcntl.F_OFD_GETLK, _whole_file(fcntl.F_WRLCK)))
+    noted = os.pread(lock, 20, 0).decode("ascii", "replace").strip()
+    pid = str(held[-1]) if held[0] != fcntl.F_UNLCK and held[-1] > 0 else noted
+    return f"process {pid}" if pid.isdecimal() else "another process"

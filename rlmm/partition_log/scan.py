@@ -1,0 +1,190 @@
+"""
+Walking the batches of a `.log` file, by their heads alone or with every CRC.
+
+Reads through a function, so it knows no files. A walk by heads is for finding a place in what is
+trusted; the full scan is what recovery believes.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from rlmm.partition_log.index import RELATIVE_OFFSET_MAX, SegmentIndex
+from rlmm.records.batch import Batch, walk
+from rlmm.records.damage import DamagedBatch
+from rlmm.records.header import (
+    BATCH_BYTES_MAX,
+    HEADER,
+    HEADER_BYTES,
+    LENGTH_FROM,
+    LENGTH_MIN,
+    MAGIC,
+    OFFSET_MAX,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Read = Callable[[int, int], bytes]
+    """Returns up to *size* bytes from *position* on."""
+
+_WINDOW_BYTES = 8 * 1024
+_CHUNK_BYTES = 1024 * 1024
+_LENGTH = struct.Struct(">i")
+_LENGTH_AT = 8
+
+
+class BatchHead(NamedTuple):
+    """What a batch's header says, at bytes [position, stop) of its file; its CRC is not checked."""
+
+    position: int
+    stop: int
+    base_offset: int
+    last_offset: int
+    max_timestamp_ms: int
+    leader_epoch: int
+
+
+class NoHead(NamedTuple):
+    """Where a batch should begin and none does."""
+
+    position: int
+    detail: str
+
+
+def heads(read: Read, position: int, limit: int) -> Iterator[BatchHead | NoHead]:
+    """Yield the heads of the batches in [position, limit); `NoHead` comes last, if at all."""
+    window, window_at = b"", 0
+    while position < limit:
+        at = position - window_at
+        if at + HEADER_BYTES > len(window):
+            window, window_at, at = (
+                read(min(_WINDOW_BYTES, limit - position), position),
+                position,
+                0,
+            )
+        if len(window) - at < HEADER_BYTES:
+            yield NoHead(position, f"{limit - position} bytes are no whole header")
+            return
+        header = HEADER.unpack_from(window, at)
+        base_offset, length, last_offset = header[0], header[1], header[0] + header[6]
+        stop = position + LENGTH_FROM + length
+        if header[3] != MAGIC or length < LENGTH_MIN or stop > limit:
+            yield NoHead(position, f"magic {header[3]}, length {length}, limit at byte {limit}")
+            return
+        if not 0 <= base_offset <= last_offset <= OFFSET_MAX:
+            yield NoHead(position, f"offsets {base_offset} to {last_offset}")
+            return
+        yield BatchHead(position, stop, base_offset, last_offset, header[8], header[2])
+        position = stop
+
+
+class Hole(NamedTuple):
+    """Offsets [first_offset, next_offset) that no batch has, before the batch at *position*."""
+
+    position: int
+    first_offset: int
+    next_offset: int
+
+
+@dataclass(slots=True)
+class Scanned:
+    """
+    What a scan of one file found before its end, or before *damage*.
+
+    [0, stop) holds whole and sound batches with rising offsets; *next_offset* is behind the last.
+    """
+
+    index: SegmentIndex
+    next_offset: int
+    stop: int = 0
+    born_ms: int = -1
+    """Largest timestamp of the first batch, -1 when it has none."""
+    damage: str | None = None
+    epochs: list[tuple[int, int]] = field(default_factory=list)
+    """Leader epochs with the first offset of each, as the batches rise."""
+    holes: list[Hole] = field(default_factory=list)
+    """Offsets that the batches pass over; compaction leaves such."""
+
+
+def scan_file(read: Read, size: int, base_offset: int, index_interval_bytes: int) -> Scanned:
+    """Check every batch of a file of *size* bytes, up to the first that is not sound."""
+    found = Scanned(SegmentIndex(base_offset, index_interval_bytes), base_offset)
+    while found.stop < size and found.damage is None:
+        position = found.stop
+        chunk = read(min(_CHUNK_BYTES, size - position), position)
+        backwards = _take_batches(found, chunk)
+        if backwards is not None:
+            return _before_jump(found, backwards, read, index_interval_bytes)
+        if found.stop > position or found.damage is not None:
+            continue
+        whole = _claimed_bytes(chunk)
+        if len(chunk) < whole <= size - position and whole <= BATCH_BYTES_MAX:
+            _take_batches(found, read(whole, position))
+        if found.stop == position and found.damage is None:
+            found.damage = f"{size - position} bytes are no whole batch"
+    return found
+
+
+def _before_jump(found: Scanned, offset: int, read: Read, index_interval_bytes: int) -> Scanned:
+    """
+    Judge a base offset *offset* that lies below what came before.
+
+    No CRC covers base offsets. If the offsets had jumped over it, or if it fits without the jump
+    just before it, then it is the jump that was wrong.
+    """
+    found.damage = f"base offset {offset}, expected {found.next_offset} or more"
+    jumps = [hole for hole in found.holes if hole.next_offset > offset]
+    if found.holes:
+        last = found.holes[-1]
+        if found.next_offset - (last.next_offset - last.first_offset) <= offset:
+            jumps.append(last)
+    if not jumps:
+        return found
+    position, first_offset, next_offset = jumps[0]
+    found = scan_file(read, position, found.index.base_offset, index_interval_bytes)
+    found.damage = f"base offset {next_offset}, expected {first_offset}"
+    return found
+
+
+def _claimed_bytes(chunk: bytes) -> int:
+    """How many bytes the batch at the start of *chunk* says it has; 0 when it does not say."""
+    if len(chunk) < LENGTH_FROM:
+        return 0
+    length: int = _LENGTH.unpack_from(chunk, _LENGTH_AT)[0]
+    return LENGTH_FROM + length if length >= LENGTH_MIN else 0
+
+
+def _take_batches(found: Scanned, chunk: bytes) -> int | None:
+    """
+    Take in the whole batches of *chunk*, which begins at the scan's position.
+
+    Returns a base offset that lies below the one before, where it ended because of that.
+    """
+    position = found.stop
+    note = found.index.note
+    epoch = found.epochs[-1][0] if found.epochs else -1
+    for batch in walk(chunk):
+        if not isinstance(batch, Batch):
+            if isinstance(batch, DamagedBatch):
+                found.damage = f"{batch.reason}: {batch.detail}"
+            return None
+        if batch.base_offset < found.next_offset:
+            return batch.base_offset
+        if batch.last_offset - found.index.base_offset > RELATIVE_OFFSET_MAX:
+            found.damage = f"base offset {batch.base_offset} cannot be in this segment"
+            return None
+        if batch.base_offset > found.next_offset:
+            hole = Hole(position + batch.start, found.next_offset, batch.base_offset)
+            found.holes.append(hole)
+        if position + batch.start == 0:
+            found.born_ms = batch.max_timestamp_ms
+        note(position + batch.start, batch.last_offset, batch.max_timestamp_ms)
+        if batch.leader_epoch > epoch:
+            epoch = batch.leader_epoch
+            found.epochs.append((epoch, batch.base_offset))
+        found.stop = position + batch.stop
+        found.next_offset = batch.next_offset
+    return None

@@ -1,0 +1,70 @@
+"""What can be chosen about a log, and why each default is what it is. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rlmm.errors import ConfigError
+
+SEGMENT_BYTES_MAX = 2**31 - 1
+"""Positions in a segment are 32-bit numbers in its index."""
+
+
+class SyncPolicy(StrEnum):
+    """When written bytes are forced to the medium, and what an acknowledgement means."""
+
+    EACH_GROUP = "each-group"
+    """An append is acknowledged when it is synced; appends that wait together share one sync."""
+    INTERVAL = "interval"
+    """Acknowledged when written; synced after at most the interval. A power loss can cost it."""
+    NEVER = "never"
+    """Acknowledged when written; synced only when a segment is closed, and at the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """The settings of all partitions of a registry; names and defaults are Kafka's where it has."""
+
+    sync: SyncPolicy = SyncPolicy.EACH_GROUP
+    sync_interval_ms: int = 20
+    """Of `INTERVAL`; at this length no cost in throughput was seen."""
+    segment_bytes: int = 1 << 30
+    segment_ms: int = 7 * 24 * 3600 * 1000
+    """Age at which a segment is closed even when it is small, so that retention can reach it."""
+    index_interval_bytes: int = 4096
+    batch_bytes_max: int = 1_048_588
+    """Largest batch that an append takes: `max.message.bytes`."""
+    retention_bytes: int | None = None
+    """Size of a partition above which whole segments are deleted from its front; None: never."""
+    retention_ms: int | None = None
+    """Age of its newest record at which a segment is deleted; None: never."""
+    checkpoint_interval_ms: int = 5_000
+    """Longest time that the recovery points on disk lag behind; bounds what a recovery scans."""
+    tick_interval_ms: int = 60_000
+    """How often `LogRegistry.run` looks at ages and retention."""
+    open_files_max: int | None = None
+    """Descriptors that are kept open; None: half of what the process may open."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work, naming the setting."""
+        smallest = {
+            "sync_interval_ms": 1,
+            "segment_bytes": 1,
+            "segment_ms": 1,
+            "index_interval_bytes": 1,
+            "batch_bytes_max": 1,
+            "retention_bytes": 0,
+            "retention_ms": 0,
+            "checkpoint_interval_ms": 1,
+            "tick_interval_ms": 1,
+            "open_files_max": 1,
+        }
+        for name, low in smallest.items():
+            value = getattr(self, name)
+            if value is not None and value < low:
+                msg = f"{name} must be at least {low}, got {value}"
+                raise ConfigError(msg)
+        if self.segment_bytes > SEGMENT_BYTES_MAX:
+            msg = f"segment_bytes must be at most {SEGMENT_BYTES_MAX}, got {self.segment_bytes}"
+            raise ConfigError(msg)

@@ -1,0 +1,58 @@
+"""
+The logs that the contract suite runs over, each made empty with `PARTITION_COUNT` partitions.
+
+An implementation joins by one entry in `IMPLEMENTATIONS`: a name, the marks that its tests carry,
+and how one is made. What the protocol cannot do, because the outside world does it, stands in
+`LogUnderTest`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+from tests.conformance.log.files_log import files_log
+from tests.conformance.log.kafka_log import getmany_log, kafka_log
+from tests.conformance.log.memory_log import memory_log
+from tests.kafka.fixtures import TIMEOUT_S
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from tests.conformance.log.under_test import LogUnderTest
+
+
+class MakeLog(Protocol):
+    """Opens an empty log; what it needs of fixtures it takes from the request."""
+
+    def __call__(self, request: pytest.FixtureRequest) -> AbstractAsyncContextManager[LogUnderTest]:
+        """A context in which the log is open, however often the test opens it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Implementation:
+    """One log that the suite runs over."""
+
+    name: str
+    make: MakeLog
+    marks: tuple[pytest.MarkDecorator, ...] = ()
+
+
+NEEDS_BROKER = (
+    pytest.mark.kafka,
+    pytest.mark.timeout(TIMEOUT_S),
+)
+
+IMPLEMENTATIONS = [
+    Implementation("memory", memory_log),
+    Implementation("files", files_log),
+    Implementation("kafka", kafka_log, NEEDS_BROKER),
+    Implementation("kafka-getmany", getmany_log, NEEDS_BROKER),
+]
+
+
+def params() -> list[object]:
+    """The parameters of the suite's fixture."""
+    return [pytest.param(each.make, id=each.name, marks=each.marks) for each in IMPLEMENTATIONS]

@@ -1,0 +1,211 @@
+"""Failure scenarios as far as the log decides, on a log in files whose disk misbehaves."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import (
+    AppendRefused,
+    AppendUncertain,
+    LogDamaged,
+    LogUnavailable,
+)
+from rlmm.log.files import FilesLog
+from rlmm.log.folder import TOPIC
+from rlmm.log.protocol import Bounds
+from rlmm.partition_log.disk import Disk
+from rlmm.records.control import ControlType
+from rlmm.records.writer import Producer, build_batch, build_control_batch, records_of
+from tests.conformance.log.under_test import ANSWER_S, read_on, read_until, settled
+from tests.support.manual_clock import ManualClock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+    from pathlib import Path
+
+FULL = OSError(errno.ENOSPC, "No space left on device")
+BROKEN = OSError(errno.EIO, "Input/output error")
+PRODUCER = Producer(7, 0, 0, is_transactional=True)
+
+
+class Misbehaving(Disk):
+    """A disk that is slow to list a folder, full, or broken, as long as it is told to be."""
+
+    def __init__(self) -> None:
+        self.slow_folder: Path | None = None
+        self.may_go_on = threading.Event()
+        self.write_error: OSError | None = None
+        self.sync_error: OSError | None = None
+
+    def sizes(self, folder: Path) -> dict[str, int]:
+        """List a folder, when it is time to."""
+        if folder == self.slow_folder:
+            assert self.may_go_on.wait(ANSWER_S)
+        return super().sizes(folder)
+
+    def write(self, descriptor: int, buffers: Sequence[bytes | memoryview], position: int) -> int:
+        """Write, or fail."""
+        if self.write_error is not None:
+            raise self.write_error
+        return super().write(descriptor, buffers, position)
+
+    def sync(self, descriptor: int) -> None:
+        """Sync, or fail."""
+        if self.sync_error is not None:
+            raise self.sync_error
+        super().sync(descriptor)
+
+
+class Opened:
+    """A log of three partitions with one event in each, its disk and its clock."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.disk = Misbehaving()
+        self.clock = ManualClock()
+        self.log: FilesLog
+
+    async def open(self) -> None:
+        """Open the folder on the disk."""
+        self.log = await FilesLog.open(
+            self.folder, partition_count=3, clock=self.clock, disk=self.disk
+        )
+
+
+@pytest.fixture
+async def files(tmp_path: Path) -> AsyncIterator[Opened]:
+    """The log, closed at the end."""
+    made = Opened(tmp_path / "log")
+    await made.open()
+    for partition in range(3):
+        await made.log.append(partition, b"%d" % partition, timeout_s=ANSWER_S)
+    yield made
+    made.disk.may_go_on.set()
+    await made.log.close()
+
+
+async def test_f31_read_when_the_tail_is_a_marker_then_the_position_reaches_the_end(
+    files: Opened,
+) -> None:
+    """Failure scenario F31: aborted records are delivered, and the marker behind them is passed."""
+    partition = await files.log._registry.partition(TOPIC, 0)
+    marker = Producer(7, 0, -1, is_transactional=True)
+    for batch in (
+        build_batch(records_of([b"aborted"], 0), 0, producer=PRODUCER),
+        build_control_batch(ControlType.ABORT, 0, producer=marker, timestamp_ms=1),
+    ):
+        await partition.append(batch)
+    assert await files.log.bounds([0], timeout_s=ANSWER_S) == {0: Bounds(0, 3)}
+    assert await read_until(files.log, 0, 0, 3) == [(0, b"0"), (1, b"aborted")]
+    assert (await read_on(files.log, 0, 2)).next_offset == 3
+
+
+async def test_f38_call_when_one_partition_is_damaged_then_the_others_answer(
+    files: Opened,
+) -> None:
+    """Failure scenario F38: a partition that is offline says so, and holds up no other."""
+    await files.log.close()
+    path = files.folder / f"{TOPIC}-1" / "00000000000000000000.log"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    (files.folder / ".kafka_cleanshutdown").unlink()
+    (files.folder / "recovery-point-offset-checkpoint").write_text(f"0\n1\n{TOPIC} 1 1\n")
+    await files.open()
+    bounds = await files.log.bounds([0, 1, 2], timeout_s=ANSWER_S)
+    assert isinstance(bounds.pop(1), LogDamaged)
+    assert bounds == {0: Bounds(0, 1), 2: Bounds(0, 1)}
+    assert await files.log.append(0, b"more", timeout_s=ANSWER_S) == 1
+    for call in (
+        files.log.read(1, 0, timeout_s=ANSWER_S),
+        files.log.append(1, b"more", timeout_s=ANSWER_S),
+    ):
+        with pytest.raises(LogDamaged, match="CRC-32C") as caught:
+            await call
+        assert not caught.value.retriable
+
+
+async def test_f42_call_when_one_partition_opens_slowly_then_the_others_do_not_wait(
+    files: Opened,
+) -> None:
+    """Failure scenario F42: calls on a slow partition end at their deadline, others at once."""
+    await files.log.close()
+    files.disk.slow_folder = files.folder / f"{TOPIC}-1"
+    await files.open()
+    slow: list[asyncio.Task[object]] = [
+        asyncio.create_task(files.log.bounds([0, 1, 2], timeout_s=3)),
+        asyncio.create_task(files.log.read(1, 0, timeout_s=3)),
+        asyncio.create_task(files.log.append(1, b"more", timeout_s=3)),
+    ]
+    await files.clock.until_waiting(3)
+    assert await files.log.bounds([0, 2], timeout_s=ANSWER_S) == {0: Bounds(0, 1), 2: Bounds(0, 1)}
+    assert await read_until(files.log, 2, 0, 1) == [(0, b"2")]
+    assert await files.log.append(2, b"more", timeout_s=ANSWER_S) == 1
+    assert not any(call.done() for call in slow)
+    files.clock.advance(3)
+    bounds, read, append = await asyncio.gather(*slow, return_exceptions=True)
+    assert isinstance(bounds, dict)
+    assert isinstance(bounds.pop(1), LogUnavailable)
+    assert bounds == {0: Bounds(0, 1), 2: Bounds(0, 1)}
+    assert read is None
+    assert isinstance(append, AppendRefused)
+    files.disk.may_go_on.set()
+    assert await files.log.bounds([1], timeout_s=ANSWER_S) == {1: Bounds(0, 1)}
+
+
+async def test_close_when_a_partition_is_being_opened_then_no_call_is_answered_any_more(
+    files: Opened,
+) -> None:
+    """What comes after a close was called is not told as if the log were open."""
+    await files.log.close()
+    files.disk.slow_folder = files.folder / f"{TOPIC}-1"
+    await files.open()
+    calls = [
+        asyncio.create_task(call)
+        for call in (
+            files.log.bounds([1], timeout_s=3),
+            files.log.read(1, 0, timeout_s=3),
+            files.log.append(1, b"more", timeout_s=3),
+        )
+    ]
+    await files.clock.until_waiting(3)
+    closing = asyncio.create_task(files.log.close())
+    await settled()
+    files.disk.may_go_on.set()
+    for call in calls:
+        with pytest.raises(LogUnavailable, match="closed"):
+            await call
+    await closing
+
+
+async def test_append_when_the_disk_is_full_then_is_refused_until_there_is_room(
+    files: Opened,
+) -> None:
+    """A write that fails is surely not stored, takes no offset, and spoils nothing."""
+    files.disk.write_error = FULL
+    for _ in range(3):
+        with pytest.raises(AppendRefused, match="No space left on device"):
+            await files.log.append(0, b"lost", timeout_s=ANSWER_S)
+    files.disk.write_error = None
+    assert await files.log.append(0, b"more", timeout_s=ANSWER_S) == 1
+    assert await read_until(files.log, 0, 0, 2) == [(0, b"0"), (1, b"more")]
+
+
+async def test_f68_append_when_the_medium_fails_then_is_uncertain_and_the_partition_offline(
+    files: Opened,
+) -> None:
+    """Failure scenario F68: a failed sync is permanent and seen by everyone, in one partition."""
+    files.disk.sync_error = BROKEN
+    with pytest.raises(AppendUncertain, match="Input/output error"):
+        await files.log.append(0, b"who knows", timeout_s=ANSWER_S)
+    files.disk.sync_error = None
+    with pytest.raises(LogDamaged, match="Input/output error"):
+        await files.log.append(0, b"more", timeout_s=ANSWER_S)
+    bounds = await files.log.bounds([0, 1], timeout_s=ANSWER_S)
+    assert isinstance(bounds[0], LogDamaged)
+    assert await files.log.append(1, b"more", timeout_s=ANSWER_S) == 1

@@ -1,0 +1,307 @@
+"""Disk full, I/O errors, short writes and failed syncs, put in below everything."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import AppendRefused, AppendUncertain, LogDamaged, LogUnavailable
+from rlmm.partition_log.registry import LogRegistry
+from rlmm.partition_log.settings import SyncPolicy
+from tests.support import tree
+from tests.support.blocking import nothing_blocks
+from tests.support.disks import FaultyDisk
+from tests.support.partition_logs import (
+    FAST,
+    TOPIC,
+    batch,
+    copied,
+    log_files,
+    open_log,
+    values_of,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rlmm.partition_log.partition import PartitionLog
+
+__all__ = ["nothing_blocks"]
+
+EACH = replace(FAST, sync=SyncPolicy.EACH_GROUP)
+TWO = batch(b"second") + batch(b"third")
+LARGE = b"".join(batch(bytes(500_000)) for _ in range(3))
+"""Is written by a thread."""
+
+FULL_FOR_REAL = """
+import asyncio, resource, sys
+from pathlib import Path
+from rlmm.errors import AppendRefused
+from rlmm.partition_log.settings import LogSettings
+from tests.support.partition_logs import batch, open_log, values_of
+
+async def main(root):
+    registry, log = await open_log(root, LogSettings())
+    async with registry:
+        await log.append(batch(b"a"))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+        try:
+            await log.append(batch(bytes(2000)))
+        except AppendRefused as error:
+            print(error)
+        assert (log.next_offset, log.fault) == (1, None)
+        assert (root / "events-0" / f"{0:020d}.log").stat().st_size == len(batch(b"a"))
+        await log.append(batch(b"b"))
+        assert await values_of(log) == {0: b"a", 1: b"b"}
+    print("done")
+
+asyncio.run(main(Path(sys.argv[1])))
+"""
+
+
+def break_write(disk: FaultyDisk, how: int | str) -> None:
+    """Let the next write fail with an error code, or stop within or between two batches."""
+    if isinstance(how, int):
+        disk.fail("write", how)
+    else:
+        disk.shorten({"short": 30, "between": len(batch(b"second")), "none": 0}[how])
+
+
+async def assert_goes_on(log: PartitionLog, root: Path, stored: dict[int, bytes | None]) -> None:
+    """The log holds *stored* and nothing else, takes appends, and so does a reopened one."""
+    await log.append(batch(b"after"))
+    expected = stored | {len(stored): b"after"}
+    assert await values_of(log) == expected
+    for name in ("crashed", "crashed-again"):
+        crashed = copied(root, root.parent / name)
+        async with await LogRegistry.open(crashed, EACH) as registry:
+            again = await registry.partition(TOPIC, 0)
+            assert again.recovered.cut_bytes == 0
+            assert await values_of(again) == expected
+
+
+@pytest.mark.parametrize(
+    "how", [errno.ENOSPC, errno.EIO, errno.EDQUOT, "short", "between", "none"], ids=str
+)
+async def test_append_when_the_write_fails_then_is_refused_and_cut_back(
+    tmp_path: Path, how: int | str
+) -> None:
+    """A failed or short write leaves nothing of the append, on disk or for readers."""
+    disk = FaultyDisk()
+    registry, log = await open_log(tmp_path / "root", EACH, disk=disk)
+    async with registry:
+        await log.append(batch(b"first"))
+        size = log_files(tmp_path / "root")[0].stat().st_size
+        break_write(disk, how)
+        with pytest.raises(AppendRefused, match="nothing written at offset 1"):
+            await log.append(TWO)
+        assert log_files(tmp_path / "root")[0].stat().st_size == size
+        assert (log.next_offset, log.fault) == (1, None)
+        assert await log.read(1) is None
+        await assert_goes_on(log, tmp_path / "root", {0: b"first"})
+
+
+async def test_append_when_a_threads_write_fails_then_is_refused_and_cut_back(
+    tmp_path: Path,
+) -> None:
+    """Large appends, which a thread writes, fail in the same way."""
+    disk = FaultyDisk()
+    registry, log = await open_log(tmp_path / "root", EACH, disk=disk)
+    async with registry:
+        await log.append(batch(b"first"))
+        disk.shorten(700_000)
+        with pytest.raises(AppendRefused, match="short write, 700000 of"):
+            await log.append(LARGE)
+        await assert_goes_on(log, tmp_path / "root", {0: b"first"})
+
+
+async def test_appends_when_one_of_many_fails_then_only_that_one_is_refused(
+    tmp_path: Path,
+) -> None:
+    """A refused append uses no offset; those beside it are stored without a gap."""
+    disk = FaultyDisk()
+    registry, log = await open_log(tmp_path / "root", EACH, disk=disk)
+    async with registry:
+        await log.append(batch(b"first"))
+        disk.shorten(40)
+        results = await asyncio.gather(
+            *(log.append(batch(b"%d" % n)) for n in range(5)), return_exceptions=True
+        )
+        assert isinstance(results[0], AppendRefused)
+        assert [one.base_offset for one in results if not isinstance(one, BaseException)] == [
+            1, 2, 3, 4,
+        ]  # fmt: skip
+        assert await values_of(log) == {0: b"first"} | {n: b"%d" % n for n in range(1, 5)}
+
+
+@pytest.mark.parametrize("sent", [TWO, LARGE], ids=["on-the-loop", "in-a-thread"])
+async def test_append_when_it_cannot_be_cut_back_then_the_partition_is_offline(
+    tmp_path: Path, sent: bytes
+) -> None:
+    """With bytes at its end that nobody can remove, a partition takes and gives nothing."""
+    disk = FaultyDisk()
+    registry, log = await open_log(tmp_path / "root", EACH, disk=disk)
+    async with registry:
+        await log.append(batch(b"first"))
+        disk.shorten(len(sent) - 10)
+        disk.fail("truncate")
+        with pytest.raises(LogDamaged, match="could not be cut back"):
+            await log.append(sent)
+        for refused in (log.append(batch(b"x")), log.read(0), log.wait_past(1, 1), log.roll()):
+            with pytest.raises(LogDamaged, match=r"offline: .*could not be cut back"):
+                await refused
+        assert "could not be cut back" in (log.fault or "")
+        assert registry.statistics().offline == 1
+        again = await registry.reopen(TOPIC, 0)
+        assert again is not log
+        values = await values_of(again)
+        assert values.pop(0) == b"first"
+        assert set(values.values()) <= {b"second", bytes(500_000)}
+        assert (await again.append(batch(b"after"))).base_offset == again.next_offset - 1
+    assert (tmp_path / "root" / ".kafka_cleanshutdown").exists()
+
+
+async def test_partition_when_offline_at_the_end_then_the_next_start_recovers(
+    tmp_path: Path,
+) -> None:
+    """An offline partition is not marked as cleanly closed."""
+    disk = FaultyDisk()
+    registry, log = await open_log(tmp_path, EACH, disk=disk)
+    async with registry:
+        await log.append(batch(b"first"))
+        disk.shorten(40)
+        disk.fail("truncate")
+        with pytest.raises(LogDamaged):
+            await log.append(batch(b"torn"))
+    assert not (tmp_path / ".kafka_cleanshutdown").exists()
+    async with await LogRegistry.open(tmp_path, EACH) as registry:
+        again = await registry.partition(TOPIC, 0)
+        assert again.recovered.cut_bytes == 40
+        assert await values_of(again) == {0: b"first"}
+
+
+async def test_sync_when_it_fails_then_all_who_wait_are_uncertain_and_no_sync_follows(
+    tmp_path: Path,
+) -> None:
+    """After a failed sync nobody knows what is on the medium: offline, and no further sync."""
+    disk = FaultyDisk()
+    registry, log = await open_log(tmp_path, EACH, disk=disk)
+    async with registry:
+        await log.append(batch(b"first"))
+        follower = asyncio.create_task(log.wait_past(1, 30))
+        await asyncio.sleep(0)
+        disk.fail("sync", errno.EIO)
+        disk.calls.clear()
+        results = await asyncio.gather(
+            *(log.append(batch(b"%d" % n)) for n in range(5)), return_exceptions=True
+        )
+        assert all(isinstance(one, AppendUncertain) for one in results), results
+        assert "not synced" in str(results[0])
+        assert log.next_offset == 1
+        with pytest.raises(LogDamaged, match="sync failed"):
+            await follower
+        for refused in (log.append(batch(b"x")), log.read(0), log.sync()):
+            with pytest.raises(LogDamaged, match=r"sync failed: .*Input/output error"):
+                await refused
+        assert disk.calls.count("sync") == 1
+
+
+async def test_sync_when_it_fails_at_an_interval_then_the_partition_is_offline(
+    tmp_path: Path,
+) -> None:
+    """A sync that nobody waits for is not less serious."""
+    disk = FaultyDisk()
+    settings = replace(FAST, sync=SyncPolicy.INTERVAL, sync_interval_ms=1)
+    registry, log = await open_log(tmp_path, settings, disk=disk)
+    async with registry:
+        await log.append(batch(b"first"))
+        await log.sync()
+        disk.fail("sync", errno.EIO)
+        await log.append(batch(b"second"))
+        with pytest.raises(LogDamaged, match="sync failed"):
+            await log.wait_past(2, 30)
+
+
+async def test_roll_when_no_segment_can_be_made_then_the_append_is_refused(tmp_path: Path) -> None:
+    """Without room for a new segment the old one stays, and serves on."""
+    disk = FaultyDisk()
+    settings = replace(EACH, segment_bytes=150)
+    registry, log = await open_log(tmp_path / "root", settings, disk=disk)
+    async with registry:
+        await log.append(batch(b"first"))
+        disk.fail("create", errno.ENOSPC)
+        with pytest.raises(AppendRefused, match="no new segment"):
+            await log.append(batch(bytes(80)))
+        assert await values_of(log) == {0: b"first"}
+        await assert_goes_on(log, tmp_path / "root", {0: b"first"})
+
+
+async def test_roll_when_nothing_can_be_noted_then_the_append_is_refused(tmp_path: Path) -> None:
+    """No segment is closed before a recovery point of the partition stands on disk."""
+    disk = FaultyDisk()
+    settings = replace(EACH, segment_bytes=150)
+    registry, log = await open_log(tmp_path / "root", settings, disk=disk)
+    async with registry:
+        await log.append(batch(b"first"))
+        disk.fail("replace_file", errno.ENOSPC)
+        with pytest.raises(AppendRefused, match="check points not written"):
+            await log.append(batch(bytes(80)))
+        await assert_goes_on(log, tmp_path / "root", {0: b"first"})
+
+
+async def test_index_when_it_cannot_be_written_at_a_roll_then_is_written_later(
+    tmp_path: Path,
+) -> None:
+    """An index is derived: without room for it appends go on, and it comes with a later sync."""
+    disk = FaultyDisk()
+    registry, log = await open_log(tmp_path, replace(EACH, segment_bytes=150), disk=disk)
+    async with registry:
+        await log.append(batch(b"first"))
+        await registry.checkpoint()
+        disk.fail("replace_file", errno.ENOSPC)
+        await log.append(batch(bytes(80)))
+        assert not log_files(tmp_path)[0].with_suffix(".index").exists()
+        assert await values_of(log) == {0: b"first", 1: bytes(80)}
+        disk.heal()
+        await log.append(batch(bytes(80)))
+        await log.sync()
+        assert log_files(tmp_path)[0].with_suffix(".index").exists()
+        assert log.fault is None
+
+
+async def test_opening_when_reads_fail_then_is_unavailable_and_nothing_is_cut(
+    tmp_path: Path,
+) -> None:
+    """A disk that cannot be read now says nothing about what is on it."""
+    registry, log = await open_log(tmp_path / "root", EACH)
+    async with registry:
+        await log.append(batch(b"first"))
+        crashed = copied(tmp_path / "root", tmp_path / "crashed")
+    before = log_files(crashed)[0].read_bytes()
+    disk = FaultyDisk()
+    async with await LogRegistry.open(crashed, EACH, disk=disk) as registry:
+        disk.fail("read", errno.EIO)
+        with pytest.raises(LogUnavailable, match="cannot be opened: Input/output error"):
+            await registry.partition(TOPIC, 0)
+        assert log_files(crashed)[0].read_bytes() == before
+        assert await values_of(await registry.partition(TOPIC, 0)) == {0: b"first"}
+
+
+async def test_disk_when_full_for_real_then_appends_are_refused_and_go_on_later(
+    tmp_path: Path,
+) -> None:
+    """The kernel itself stops a write half-way: what it wrote is cut back."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", FULL_FOR_REAL, str(tmp_path),
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, cwd=tree.ROOT,
+    )  # fmt: skip
+    output, _ = await process.communicate()
+    refused, done = output.decode().splitlines()
+    assert "nothing written at offset 1" in refused
+    assert "short write, 931 of" in refused
+    assert done == "done"

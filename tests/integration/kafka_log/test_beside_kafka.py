@@ -1,0 +1,165 @@
+"""The `kafka` log beside Kafka's own manager: what one writes the other understands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.log.kafka.settings import TOPIC, FetchPath
+from rlmm.log.protocol import Bounds
+from rlmm.metadata.codec import decode, encode
+from rlmm.metadata.events import SegmentUpdate
+from rlmm.metadata.ids import TopicIdPartition, Uuid
+from rlmm.metadata.partitioner import metadata_partition_for
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.segment import SegmentMetadata
+from tests.conformance.log.under_test import ANSWER_S, read_on, values_of
+from tests.kafka.clients import produce, until
+from tests.kafka.node import kafka_id
+from tests.kafka.tiered import METADATA_PARTITIONS
+from tests.support.builders import delete_finished, delete_started, finished, segment_id, started
+from tests.support.kafka_logs import settings_for
+from tests.support.kafka_text import as_kafka_prints
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rlmm.log.kafka.kafka_log import KafkaLog
+    from rlmm.metadata.events import Event
+    from rlmm.records.record_set import RecordSet
+    from tests.integration.kafka_log.conftest import OpenLog
+    from tests.kafka.stock_manager import StockPeer
+    from tests.kafka.tiered import TieredKafka
+
+RECORDS = [b"%03d" % number + b"x" * 497 for number in range(60)]
+SEGMENTS = 3
+"""Two full ones of 28 records, and one that is rolled because it is old."""
+
+
+async def read_all(log: KafkaLog, partition: int) -> list[RecordSet]:
+    """Everything that a partition holds now."""
+    bounds = (await log.bounds([partition], timeout_s=ANSWER_S))[partition]
+    assert isinstance(bounds, Bounds)
+    position, found = bounds.log_start, []
+    while position < bounds.next_offset:
+        found.append(await read_on(log, partition, position))
+        position = found[-1].next_offset or 0
+    return found
+
+
+@pytest.mark.parametrize("path", [FetchPath.RAW, FetchPath.GETMANY])
+async def test_records_of_a_stock_broker_when_read_are_what_kafka_prints(
+    kafka_broker: TieredKafka, open_log: OpenLog, path: FetchPath
+) -> None:
+    """
+    What a broker's own tiering has written comes through the log without an undecodable record,
+    and reads as Kafka's formatter prints it, all partitions of the topic, line by line.
+    """
+    topic = f"tiered-{path}"
+    await kafka_broker.create_topic(topic)
+    await produce(kafka_broker.login, topic, RECORDS)
+    await kafka_broker.wait_until_tiered(topic, SEGMENTS)
+    log = await open_log(
+        settings_for(
+            kafka_broker.login,
+            TOPIC,
+            partitions=METADATA_PARTITIONS,
+            is_observer=True,
+            fetch_path=path,
+        )
+    )
+    partition = kafka_broker.user_partition(topic)
+    at = metadata_partition_for(partition.topic_id, 0, METADATA_PARTITIONS)
+    record_sets = await read_all(log, at)
+    shard = PythonShard(at)
+    for record_set in record_sets:
+        report = shard.apply(record_set)
+        assert (report.tally.undecodable, report.damage) == (0, None)
+    assert len(shard.segments(partition)) == SEGMENTS
+    ours = []
+    for offset, value in (each for record_set in record_sets for each in values_of(record_set)):
+        event = decode(value)
+        assert isinstance(event, SegmentMetadata | SegmentUpdate)
+        if event.id.partition == partition:
+            text = as_kafka_prints(event)
+            ours.append(f"partition: {at}, offset: {offset}, value: {text}")
+    printed = kafka_broker.tools.metadata_events(shard.position, partition=at)
+    assert ours == [line for line in printed if str(partition) in line]
+    assert len(ours) >= 2 * SEGMENTS
+
+
+def history(partition: TopicIdPartition) -> list[Event]:
+    """A life of one user partition: copies in three epochs, one unfinished, one deleted."""
+    one, two, three, four = (segment_id(number, partition) for number in range(1, 5))
+    custom = bytes(range(200))
+    return [
+        started(one, 0, 99, {0: 0, 3: 50}, custom_metadata=b"", txn_index_empty=True),
+        finished(one, custom_metadata=custom),
+        started(two, 100, 199, {3: 100}, max_timestamp_ms=7, size_bytes=3),
+        finished(two),
+        started(three, 200, 299, {3: 200, 5: 250}, size_bytes=4096),
+        finished(three, custom_metadata=b"\x01"),
+        started(four, 300, 399, {5: 300}),
+        delete_started(one, custom_metadata=custom),
+        delete_finished(one, custom_metadata=custom),
+    ]
+
+
+async def test_events_that_we_append_when_a_stock_manager_reads_them_are_its_answers(
+    kafka_broker: TieredKafka, open_log: OpenLog, stock_peer: Callable[[str], StockPeer]
+) -> None:
+    """
+    A stock manager that reads what the log has appended lists and looks up what our shard does
+    that reads the same back, and neither it nor the broker complains.
+    """
+    said_before = kafka_broker.node.log.position
+    partition = TopicIdPartition(Uuid.parse(kafka_id()), "ours", 0)
+    at = metadata_partition_for(partition.topic_id, 0, METADATA_PARTITIONS)
+    log = await open_log(settings_for(kafka_broker.login, TOPIC, partitions=METADATA_PARTITIONS))
+    offsets = [
+        await log.append(at, encode(event), timeout_s=ANSWER_S) for event in history(partition)
+    ]
+    shard = PythonShard(at)
+    for record_set in await read_all(log, at):
+        shard.apply(record_set)
+    assert shard.position == offsets[-1] + 1
+
+    peer = stock_peer(kafka_broker.bootstrap)
+    peer.assign(partition)
+    await until(lambda: peer.is_ready(partition), "the stock manager had read the history")
+    assert set(peer.list(partition)) == set(shard.segments(partition))
+    assert len(peer.list(partition)) == 3
+    for epoch in (0, 3, 5):
+        assert list(peer.list(partition, epoch)) == shard.segments_of_epoch(partition, epoch)
+        assert peer.highest(partition, epoch) == shard.highest_offset(partition, epoch)
+        assert peer.size(partition, epoch) == shard.size_of_epoch(partition, epoch)
+        for offset in range(0, 400, 25):
+            assert peer.lookup(partition, epoch, offset) == shard.segment_for(
+                partition, epoch, offset
+            )
+            assert peer.next_with_txn_index(
+                partition, epoch, offset
+            ) == shard.next_segment_with_txn_index(partition, epoch, offset)
+    assert peer.close() == 0
+    assert peer.log.errors() == []
+    assert kafka_broker.node.log.errors(said_before) == []
+
+
+async def test_f99_log_when_the_topic_is_kafkas_own_then_its_client_ids_are_let_in(
+    kafka_broker: TieredKafka, open_log: OpenLog
+) -> None:
+    """
+    Failure scenario F99: the client ids that Kafka's manager has, in all three roles, are served on
+    the metadata topic itself.
+    """
+    settings = settings_for(kafka_broker.login, TOPIC, partitions=METADATA_PARTITIONS)
+    for role in ("consumer", "producer", "admin"):
+        assert settings.client_id(role) == f"__remote_log_metadata_client_test_{role}"
+    log = await open_log(settings)
+    event = started(segment_id(9, TopicIdPartition(Uuid.parse(kafka_id()), "f99", 0)))
+    offset = await log.append(0, encode(event), timeout_s=ANSWER_S)
+    assert values_of(await read_on(log, 0, offset))[-1] == (offset, encode(event))
+    assert next(danger.key for danger in await log.dangers(timeout_s=ANSWER_S)) == (
+        "replication.factor"
+    )

@@ -1,0 +1,106 @@
+"""The `kafka` log while its only broker is away, comes back, or never was there."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import AppendRefused, LogUnavailable
+from rlmm.log.protocol import Bounds
+from tests.conformance.log.under_test import read_until, settled, values_of
+from tests.support.kafka_logs import own_topic, settings_for
+
+if TYPE_CHECKING:
+    from tests.integration.kafka_log.conftest import OpenLog
+    from tests.kafka.fixtures import FreshKafka
+
+ANSWER_S = 30.0
+SHORT_S = 1.0
+
+
+async def test_f95_log_when_kafka_is_not_up_yet_then_waits_and_works_by_itself(
+    fresh_kafka: FreshKafka, open_log: OpenLog
+) -> None:
+    """
+    Failure scenario F95: opened before Kafka is up, every call says so within its deadline, rare
+    attempts are made, and the call that is waiting when Kafka comes up is answered.
+    """
+    node = fresh_kafka.node()
+    log = await open_log(settings_for(node.login, own_topic(), partitions=2, is_created=True))
+    with pytest.raises(LogUnavailable, match="nobody listens there"):
+        await log.identity(timeout_s=SHORT_S)
+    with pytest.raises(LogUnavailable, match="nobody listens there"):
+        await log.read(0, 0, timeout_s=SHORT_S)
+    with pytest.raises(AppendRefused, match="nobody listens there"):
+        await log.append(0, b"event", timeout_s=SHORT_S)
+    bounds = await log.bounds([0, 1], timeout_s=SHORT_S)
+    assert all(isinstance(answer, LogUnavailable) for answer in bounds.values())
+    statistics = log.statistics()
+    assert not statistics.is_connected
+    assert statistics.connect_attempts <= 5  # at 0, 0.25, 0.75, 1.75, 3.75 s: no storm
+    waiting = asyncio.create_task(log.identity(timeout_s=ANSWER_S))
+    await asyncio.to_thread(node.start)
+    assert (await waiting).partition_count == 2
+    assert log.statistics().is_connected
+
+
+async def test_f41_f49_log_when_the_broker_restarts_then_everything_goes_on(
+    fresh_kafka: FreshKafka, open_log: OpenLog
+) -> None:
+    """
+    Failure scenarios F41 and F49: a broker that is killed and comes back. Calls say so while it is
+    away; reads and bounds recover by themselves, on fresh connections, and nothing is lost.
+    """
+    node = fresh_kafka.node().start()
+    log = await open_log(settings_for(node.login, own_topic(), partitions=2, is_created=True))
+    assert await log.append(0, b"before", timeout_s=ANSWER_S) == 0
+    assert await log.append(1, b"before", timeout_s=ANSWER_S) == 0
+    waiting = asyncio.create_task(log.read(0, 1, timeout_s=3 * ANSWER_S))
+    await settled()
+    await asyncio.to_thread(node.kill)
+    bounds = await log.bounds([0, 1], timeout_s=SHORT_S)
+    assert all(isinstance(answer, LogUnavailable) for answer in bounds.values())
+    with pytest.raises(LogUnavailable):
+        await log.identity(timeout_s=SHORT_S)
+    with pytest.raises(LogUnavailable, match="partition 1 at offset 1"):
+        await log.read(1, 1, timeout_s=3 * SHORT_S)
+    with pytest.raises(AppendRefused, match="partition 0: not sent"):
+        await log.append(0, b"lost", timeout_s=SHORT_S)
+    await asyncio.to_thread(node.start)
+    assert await log.append(0, b"after", timeout_s=ANSWER_S) == 1
+    record_set = await waiting
+    assert record_set is not None
+    assert values_of(record_set) == [(1, b"after")]
+    assert await log.bounds([0, 1], timeout_s=ANSWER_S) == {0: Bounds(0, 2), 1: Bounds(0, 1)}
+    assert await read_until(log, 0, 0, 2) == [(0, b"before"), (1, b"after")]
+
+
+async def test_f69_read_when_its_fetch_dies_then_it_says_so_and_the_next_one_works(
+    fresh_kafka: FreshKafka, open_log: OpenLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    """
+    Failure scenario F69: the task that fetches is killed without a word. Its readers are told, the
+    death is logged and counted, and reading goes on.
+    """
+    node = fresh_kafka.node().start()
+    log = await open_log(settings_for(node.login, own_topic(), partitions=2, is_created=True))
+    await log.append(0, b"event", timeout_s=ANSWER_S)
+    waiting = asyncio.create_task(log.read(0, 1, timeout_s=ANSWER_S))
+    await settled()
+    async with asyncio.timeout(ANSWER_S):
+        while not waiting.done():
+            for task in asyncio.all_tasks():
+                if task.get_name().startswith("fetch from"):
+                    task.cancel()
+            await asyncio.sleep(0)
+    with pytest.raises(LogUnavailable, match="the fetch from broker 1 died: it was cancelled"):
+        await waiting
+    assert log.statistics().fetch_deaths == 1
+    assert "died" in caplog.text
+    waiting = asyncio.create_task(log.read(0, 1, timeout_s=ANSWER_S))
+    await log.append(0, b"next", timeout_s=ANSWER_S)
+    record_set = await waiting
+    assert record_set is not None
+    assert values_of(record_set) == [(1, b"next")]

@@ -1,0 +1,173 @@
+"""What other producers write, read through the `kafka` log byte by byte."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from rlmm.log.kafka.settings import FetchPath
+from rlmm.log.protocol import Bounds
+from rlmm.records.batch import Batch, walk
+from rlmm.records.compression import Compression
+from tests.conformance.log.under_test import read_on, read_until
+from tests.kafka.clients import create_topic
+from tests.support.kafka_logs import own_topic, settings_for
+
+if TYPE_CHECKING:
+    from rlmm.log.kafka.kafka_log import KafkaLog
+    from tests.integration.kafka_log.conftest import OpenLog
+    from tests.kafka.fixtures import FreshKafka
+    from tests.kafka.tiered import TieredKafka
+
+ANSWER_S = 20.0
+DEADLINE_S = 60.0
+COMPACTED = {
+    "cleanup.policy": "compact",
+    "min.cleanable.dirty.ratio": "0.001",
+    "segment.ms": "50",
+    "max.compaction.lag.ms": "100",
+    "min.compaction.lag.ms": "0",
+}
+CODECS = [codec for codec in Compression if codec is not Compression.NONE]
+
+
+async def write_batch(kafka: TieredKafka, topic: str, values: list[bytes], **how: object) -> None:
+    """Another producer writes *values* as one batch."""
+    producer = AIOKafkaProducer(**kafka.login.for_aiokafka(), linger_ms=50, **how)
+    await producer.start()
+    try:
+        builder = producer.create_batch()
+        for value in values:
+            builder.append(key=None, value=value, timestamp=1_700_000_000_000)
+        await (await producer.send_batch(builder, topic, partition=0))
+    finally:
+        await producer.stop()
+
+
+async def read_batches(log: KafkaLog, position: int) -> list[Batch]:
+    """The batches of what follows *position*."""
+    batches = list(walk((await read_on(log, 0, position)).data))
+    assert all(isinstance(batch, Batch) for batch in batches)
+    return [batch for batch in batches if isinstance(batch, Batch)]
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name.lower())
+async def test_read_when_a_batch_is_compressed_then_it_comes_as_it_is(
+    kafka_broker: TieredKafka, open_log: OpenLog, codec: Compression
+) -> None:
+    """Compressed batches come through compressed, and hold what was written."""
+    topic = own_topic("compressed")
+    await create_topic(kafka_broker.login, topic)
+    values = [b"event %d " % number * 20 for number in range(50)]
+    await write_batch(kafka_broker, topic, values, compression_type=codec.name.lower())
+    log = await open_log(settings_for(kafka_broker.login, topic))
+    (batch,) = await read_batches(log, 0)
+    assert batch.compression is codec
+    assert [value for _, value in batch.values()] == values
+    inside = await read_on(log, 0, 30)
+    assert inside.next_offset == 50
+    assert await read_until(log, 0, 0, 50) == list(enumerate(values))
+
+
+async def write_transaction(
+    kafka: TieredKafka, topic: str, values: list[bytes], *, is_committed: bool
+) -> None:
+    """Another producer writes *values* in one transaction."""
+    producer = AIOKafkaProducer(**kafka.login.for_aiokafka(), transactional_id=topic)
+    await producer.start()
+    try:
+        await producer.begin_transaction()
+        for value in values:
+            await producer.send_and_wait(topic, value, partition=0)
+        await (producer.commit_transaction() if is_committed else producer.abort_transaction())
+    finally:
+        await producer.stop()
+
+
+@pytest.mark.parametrize("path", [FetchPath.RAW, FetchPath.GETMANY])
+async def test_f31_read_when_the_tail_is_no_data_then_the_position_reaches_the_end(
+    kafka_broker: TieredKafka, open_log: OpenLog, path: FetchPath
+) -> None:
+    """
+    Failure scenario F31: aborted transactions and the markers behind them. Aborted records are
+    read, markers move the position, and the position ends where the bounds do.
+    """
+    topic = own_topic("transactions")
+    await create_topic(kafka_broker.login, topic)
+    log = await open_log(settings_for(kafka_broker.login, topic, fetch_path=path))
+    assert await log.append(0, b"before", timeout_s=ANSWER_S) == 0
+    await write_transaction(kafka_broker, topic, [b"aborted 1", b"aborted 2"], is_committed=False)
+    await write_transaction(kafka_broker, topic, [b"committed"], is_committed=True)
+    async with asyncio.timeout(ANSWER_S):  # markers are written after the answer to the commit
+        while await log.bounds([0], timeout_s=ANSWER_S) != {0: Bounds(0, 6)}:
+            pass
+    assert await read_until(log, 0, 0, 6) == [
+        (0, b"before"),
+        (1, b"aborted 1"),
+        (2, b"aborted 2"),
+        (4, b"committed"),
+    ]
+    marker = await read_on(log, 0, 5)
+    assert marker.next_offset == 6
+    assert await log.read(0, 6, timeout_s=0.5) is None
+
+
+async def test_f31_read_when_raw_then_markers_come_as_control_batches(
+    kafka_broker: TieredKafka, open_log: OpenLog
+) -> None:
+    """Whoever applies a record set sees what is no data, with its transaction."""
+    topic = own_topic("transactions")
+    await create_topic(kafka_broker.login, topic)
+    await write_transaction(kafka_broker, topic, [b"aborted"], is_committed=False)
+    log = await open_log(settings_for(kafka_broker.login, topic))
+    data, marker = await read_batches(log, 0)
+    assert (data.is_transactional, data.is_control) == (True, False)
+    assert (marker.is_transactional, marker.is_control) == (True, True)
+
+
+async def test_f31_read_when_compaction_left_a_hole_then_the_position_passes_it(
+    fresh_kafka: FreshKafka, open_log: OpenLog
+) -> None:
+    """Offsets without a record are passed: the set says where to go on, behind the hole."""
+    kafka = fresh_kafka.node({"log.cleaner.backoff.ms": "100"}).start()
+    topic = own_topic("compacted")
+    await create_topic(kafka.login, topic, settings=COMPACTED)
+    log = await open_log(settings_for(kafka.login, topic))
+    producer = AIOKafkaProducer(**kafka.login.for_aiokafka())
+    await producer.start()
+    try:
+        for number in range(20):
+            await producer.send_and_wait(topic, b"%d" % number, key=b"same", partition=0)
+        async with asyncio.timeout(DEADLINE_S):
+            while any(offset < 19 for offset, _ in await read_until(log, 0, 0, 20)):
+                # Nothing is compacted in the segment that is written to: have it rolled.
+                await producer.send_and_wait(topic, b"next", key=b"other", partition=0)
+    finally:
+        await producer.stop()
+    for offset in range(20):
+        record_set = await read_on(log, 0, offset)
+        assert record_set.next_offset is not None
+        assert record_set.next_offset >= 20
+
+
+async def test_read_when_a_batch_passes_every_limit_then_it_comes_whole(
+    kafka_broker: TieredKafka, open_log: OpenLog
+) -> None:
+    """
+    Large batches of several partitions, a small answer: each comes whole, whichever stood first in
+    the request, and none holds up another.
+    """
+    topic = own_topic("large")
+    await create_topic(
+        kafka_broker.login, topic, partitions=4, settings={"max.message.bytes": "4000000"}
+    )
+    settings = settings_for(kafka_broker.login, topic, fetch_max_bytes=10_000)
+    log = await open_log(settings)
+    value = bytes(range(256)) * 8_000
+    for partition in range(4):
+        assert await log.append(partition, value, timeout_s=ANSWER_S) == 0
+    found = await asyncio.gather(*(read_until(log, at, 0, 1, bytes_max=500) for at in range(4)))
+    assert found == [[(0, value)]] * 4

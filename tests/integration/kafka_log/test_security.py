@@ -1,0 +1,221 @@
+"""The `kafka` log and a broker that asks who comes: every way in, and what is said at each door."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import AppendRefused, LogNotPermitted, LogUnavailable
+from rlmm.log.kafka.settings import FetchPath, SecurityProtocol, SecuritySettings
+from rlmm.log.protocol import Bounds
+from tests.conformance.log.under_test import read_until
+from tests.kafka.clients import create_topic, produce
+from tests.kafka.login import Login
+from tests.kafka.secured import ALLOWED, POWERLESS, Way
+from tests.support.kafka_logs import own_topic, settings_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rlmm.log.kafka.settings import KafkaSettings
+    from tests.integration.kafka_log.conftest import OpenLog
+    from tests.kafka.secured import SecuredKafka
+
+ANSWER_S = 20.0
+SHORT_S = 1.0
+PASSWORDS = [way for way in Way if way.mechanism not in {None, Way.OAUTHBEARER}]
+TOKENS = [Way.OAUTHBEARER, Way.OAUTHBEARER_OVER_TLS]
+
+
+def name(way: Way) -> str:
+    """The id of a way in."""
+    return way.name.lower()
+
+
+@pytest.mark.parametrize("path", [FetchPath.RAW, FetchPath.GETMANY])
+@pytest.mark.parametrize("way", Way, ids=name)
+async def test_f98_log_when_it_proves_itself_then_creates_writes_and_reads(
+    secured_kafka: SecuredKafka, open_log: OpenLog, way: Way, path: FetchPath
+) -> None:
+    """Failure scenario F98: every way in serves every call, by the address that is advertised."""
+    settings = settings_for(
+        secured_kafka.login(way), own_topic(), partitions=2, is_created=True, fetch_path=path
+    )
+    log = await open_log(settings)
+    assert (await log.identity(timeout_s=ANSWER_S)).partition_count == 2
+    assert await log.append(1, b"event", timeout_s=ANSWER_S) == 0
+    assert await log.bounds([1], timeout_s=ANSWER_S) == {1: Bounds(0, 1)}
+    assert await read_until(log, 1, 0, 1) == [(0, b"event")]
+    assert log.statistics().connect_failures == 0
+
+
+async def refusal(open_log: OpenLog, login: Login, topic: str = "any") -> LogNotPermitted:
+    """What a log says that is not let in, after one attempt and at once."""
+    log = await open_log(settings_for(login, topic, is_observer=True))
+    with pytest.raises(LogNotPermitted) as caught:
+        await log.identity(timeout_s=ANSWER_S)
+    assert log.statistics().connect_attempts == 1
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+@pytest.mark.parametrize("way", PASSWORDS, ids=name)
+async def test_log_when_the_password_is_wrong_then_says_so(
+    secured_kafka: SecuredKafka, open_log: OpenLog, way: Way
+) -> None:
+    """Broker, user, mechanism and the keys to correct stand in one line; the password does not."""
+    login = secured_kafka.wrong_login(way)
+    said = str(await refusal(open_log, login))
+    for part in (login.bootstrap, f"'{ALLOWED}'", str(way.mechanism), "sasl.password"):
+        assert part in said
+    assert str(login.password) not in said
+
+
+@pytest.mark.parametrize("way", TOKENS, ids=name)
+async def test_log_when_the_token_is_expired_then_says_so(
+    secured_kafka: SecuredKafka, open_log: OpenLog, way: Way
+) -> None:
+    """A token that the broker refuses is found out when connecting, though the library is not."""
+    said = str(await refusal(open_log, secured_kafka.wrong_login(way)))
+    assert "refused the token by OAUTHBEARER" in said
+    assert str(secured_kafka.wrong_login(way).token) not in said
+
+
+async def test_log_when_the_broker_is_not_trusted_then_names_the_truststore(
+    secured_kafka: SecuredKafka, open_log: OpenLog
+) -> None:
+    """A broker whose certificate nobody trusted has signed is not talked to."""
+    login = secured_kafka.wrong_login(Way.TLS)
+    said = str(await refusal(open_log, login))
+    assert f"{login.ca_file} (ssl.truststore.location) does not hold its CA" in said
+
+
+async def test_log_when_no_truststore_is_named_then_asks_for_one(
+    secured_kafka: SecuredKafka, open_log: OpenLog
+) -> None:
+    """By default only the authorities of the system are trusted."""
+    settings = settings_for(secured_kafka.login(Way.TLS), "any")
+    log = await open_log(
+        replace(settings, security=SecuritySettings(security_protocol=SecurityProtocol.SSL))
+    )
+    with pytest.raises(LogNotPermitted, match=r"signed it as ssl\.truststore\.location"):
+        await log.identity(timeout_s=ANSWER_S)
+
+
+async def test_log_when_its_certificate_is_refused_then_names_the_keystore(
+    secured_kafka: SecuredKafka, open_log: OpenLog
+) -> None:
+    """A stranger's certificate, and none at all, are told from a broker that is away."""
+    stranger = secured_kafka.wrong_login(Way.MUTUAL_TLS)
+    said = str(await refusal(open_log, stranger))
+    assert f"ssl.keystore.location ({stranger.certificate_file})" in said
+    nobody = replace(secured_kafka.login(Way.MUTUAL_TLS), certificate_file=None)
+    assert "ssl.keystore.location (none is configured)" in str(await refusal(open_log, nobody))
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A configuration that fits another listener, and what is said about it."""
+
+    login: Callable[[SecuredKafka], Login]
+    says: str
+    is_final: bool = False
+
+
+MISTAKES = {
+    "plain-to-tls": Mistake(
+        lambda kafka: Login(kafka.login(Way.TLS).bootstrap),
+        "this is a listener with TLS, but security.protocol is PLAINTEXT",
+    ),
+    "plain-to-sasl": Mistake(
+        lambda kafka: Login(kafka.login(Way.PLAIN).bootstrap),
+        "its listener does not speak security.protocol PLAINTEXT",
+    ),
+    "sasl-to-tls": Mistake(
+        lambda kafka: replace(
+            kafka.login(Way.PLAIN), bootstrap=kafka.login(Way.PLAIN_OVER_TLS).bootstrap
+        ),
+        "this is a listener with TLS, but security.protocol is SASL_PLAINTEXT",
+    ),
+    "tls-to-plain": Mistake(
+        lambda kafka: replace(kafka.login(Way.TLS), bootstrap=kafka.admin_login.bootstrap),
+        "does not speak security.protocol SSL",
+    ),
+    "sasl-to-plain": Mistake(
+        lambda kafka: replace(kafka.login(Way.PLAIN), bootstrap=kafka.admin_login.bootstrap),
+        "does not use SASL, but security.protocol is SASL_PLAINTEXT",
+        is_final=True,
+    ),
+    "nobody-listens": Mistake(lambda _: Login("127.0.0.1:1"), "nobody listens there"),
+    "no-such-host": Mistake(lambda _: Login("no-such-host.invalid:9092"), "name is not known"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES)
+async def test_log_when_the_address_is_wrong_then_says_what_is_there(
+    secured_kafka: SecuredKafka, open_log: OpenLog, mistake: Mistake
+) -> None:
+    """One line says what was found at the address; nothing is tried more often than is useful."""
+    login = mistake.login(secured_kafka)
+    log = await open_log(settings_for(login, "any"))
+    error = LogNotPermitted if mistake.is_final else LogUnavailable
+    with pytest.raises(error) as caught:
+        await log.identity(timeout_s=SHORT_S)
+    said = str(caught.value)
+    assert login.bootstrap in said
+    assert mistake.says in said
+    assert "\n" not in said
+    assert log.statistics().connect_attempts <= 3  # at 0, 0.25 and 0.75 s
+
+
+@pytest.mark.parametrize("way", [Way.SCRAM_512, Way.MUTUAL_TLS], ids=name)
+async def test_log_when_it_may_do_nothing_then_names_the_right_it_lacks(
+    secured_kafka: SecuredKafka, open_log: OpenLog, way: Way
+) -> None:
+    """Who gets in and may do nothing learns which right to ask for, on the first call."""
+    topic = own_topic()
+    await create_topic(secured_kafka.admin_login, topic)
+    said = str(await refusal(open_log, secured_kafka.powerless_login(way), topic))
+    assert "TOPIC_AUTHORIZATION_FAILED (29)" in said
+    assert "DESCRIBE the topic" in said
+
+
+async def permitted(
+    secured_kafka: SecuredKafka, *operations: str, is_observer: bool = False
+) -> KafkaSettings:
+    """A topic with one record, and what the otherwise powerless user may do with it."""
+    topic = own_topic("permitted")
+    await create_topic(secured_kafka.admin_login, topic)
+    await produce(secured_kafka.admin_login, topic, [b"event"])
+    secured_kafka.allow(POWERLESS, *operations, topic=topic)
+    login = secured_kafka.powerless_login(Way.SCRAM_512)
+    return settings_for(login, topic, is_observer=is_observer)
+
+
+async def test_log_when_it_may_describe_only_then_reads_name_the_right_that_lacks(
+    secured_kafka: SecuredKafka, open_log: OpenLog
+) -> None:
+    """Bounds need DESCRIBE, records need READ, events need WRITE: each error says its own."""
+    log = await open_log(await permitted(secured_kafka, "Describe"))
+    assert await log.bounds([0], timeout_s=ANSWER_S) == {0: Bounds(0, 1)}
+    with pytest.raises(LogNotPermitted, match="READ the topic"):
+        await log.read(0, 0, timeout_s=ANSWER_S)
+    with pytest.raises(LogNotPermitted, match="WRITE to the topic"):
+        await log.append(0, b"event", timeout_s=ANSWER_S)
+
+
+async def test_observer_when_it_may_read_and_describe_then_that_is_enough(
+    secured_kafka: SecuredKafka, open_log: OpenLog
+) -> None:
+    """Observers need READ and DESCRIBE, and cannot write; what they may not see they report."""
+    settings = await permitted(secured_kafka, "Describe", "Read", is_observer=True)
+    log = await open_log(settings)
+    assert (await log.identity(timeout_s=ANSWER_S)).partition_count == 1
+    assert await log.bounds([0], timeout_s=ANSWER_S) == {0: Bounds(0, 1)}
+    assert await read_until(log, 0, 0, 1) == [(0, b"event")]
+    with pytest.raises(AppendRefused, match="observer"):
+        await log.append(0, b"event", timeout_s=ANSWER_S)
+    found = {danger.key: danger.fix for danger in await log.dangers(timeout_s=ANSWER_S)}
+    assert found["settings"] == "grant DESCRIBE_CONFIGS on the topic"

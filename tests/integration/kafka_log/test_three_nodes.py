@@ -1,0 +1,206 @@
+"""The `kafka` log on three nodes of which one dies or hangs: nothing is lost, nobody waits long."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import AppendRefused, AppendUncertain, LogError, LogUnavailable
+from rlmm.log.protocol import Bounds
+from tests.conformance.log.under_test import read_until, values_of
+from tests.kafka.clients import create_topic, leader_of, until, wait_for_leader
+from tests.support.kafka_logs import own_topic, settings_for
+
+if TYPE_CHECKING:
+    from rlmm.log.kafka.kafka_log import KafkaLog
+    from tests.integration.kafka_log.conftest import OpenLog
+    from tests.kafka.cluster import Cluster
+
+PARTITIONS = 6
+ANSWER_S = 30.0
+REPLICATED = {"min.insync.replicas": "2"}
+WRITERS = 12
+
+
+class Load:
+    """Writers that append until they are told to stop, and what they were told themselves."""
+
+    def __init__(self, log: KafkaLog) -> None:
+        self.stored: list[dict[int, bytes]] = [{} for _ in range(PARTITIONS)]
+        self.uncertain: set[bytes] = set()
+        self.is_over = False
+        self._log = log
+
+    @property
+    def count(self) -> int:
+        """How many appends were acknowledged."""
+        return sum(map(len, self.stored))
+
+    async def write(self, writer: int) -> None:
+        """Append one event after another; what is refused or uncertain is written down."""
+        partition = writer % PARTITIONS
+        number = 0
+        while not self.is_over:
+            value = b"%d-%d" % (writer, number)
+            number += 1
+            try:
+                offset = await self._log.append(partition, value, timeout_s=ANSWER_S)
+            except AppendUncertain:
+                self.uncertain.add(value)
+            except (AppendRefused, LogUnavailable):
+                continue
+            else:
+                assert offset not in self.stored[partition]
+                self.stored[partition][offset] = value
+
+    async def grows_by(self, count: int) -> None:
+        """Wait until *count* more appends are acknowledged."""
+        wanted = self.count + count
+        await until(lambda: self.count >= wanted, f"{wanted} appends were acknowledged")
+
+
+async def follow(log: KafkaLog, partition: int, found: dict[int, bytes]) -> None:
+    """Read for ever, as a pump does."""
+    position: int | None = 0
+    while True:
+        assert position is not None
+        try:
+            record_set = await log.read(partition, position, timeout_s=1.0)
+        except LogUnavailable:
+            continue
+        if record_set is not None:
+            for offset, value in values_of(record_set):
+                assert found.setdefault(offset, value) == value
+            position = record_set.next_offset
+
+
+def has_seen(found: dict[int, bytes], next_offset: int) -> bool:
+    """Whether a follower has come to the end."""
+    return len(found) >= next_offset
+
+
+async def test_f40_log_when_a_leader_is_killed_under_load_then_nothing_is_lost_or_twice(
+    kafka_cluster: Cluster, open_log: OpenLog
+) -> None:
+    """
+    Failure scenario F40: every acknowledged append is there exactly once, and readers that were
+    waiting follow to the new leaders by themselves.
+    """
+    topic = own_topic("load")
+    await create_topic(
+        kafka_cluster.login, topic, partitions=PARTITIONS, replicas=3, settings=REPLICATED
+    )
+    settings = settings_for(kafka_cluster.login, topic, replicas=3)
+    log, reader = await open_log(settings), await open_log(settings)
+    load = Load(log)
+    seen: list[dict[int, bytes]] = [{} for _ in range(PARTITIONS)]
+    async with asyncio.TaskGroup() as tasks:
+        followers = [
+            tasks.create_task(follow(reader, partition, seen[partition]))
+            for partition in range(PARTITIONS)
+        ]
+        writers = [tasks.create_task(load.write(writer)) for writer in range(WRITERS)]
+        await load.grows_by(300)
+        victim = await leader_of(kafka_cluster.login, topic)
+        await asyncio.to_thread(kafka_cluster.kill, victim)
+        await wait_for_leader(kafka_cluster.login, topic, besides=victim)
+        await load.grows_by(300)
+        load.is_over = True
+        await asyncio.gather(*writers)
+        bounds = await log.bounds(range(PARTITIONS), timeout_s=ANSWER_S)
+        for partition, found in bounds.items():
+            assert isinstance(found, Bounds)
+            await until(
+                partial(has_seen, seen[partition], found.next_offset), f"{found} were followed"
+            )
+        for follower in followers:
+            follower.cancel()
+    for partition in range(PARTITIONS):
+        stored = dict(await read_until(log, partition, 0, len(seen[partition])))
+        assert stored == seen[partition]
+        acknowledged = load.stored[partition]
+        assert acknowledged.items() <= stored.items()
+        extra = [value for offset, value in stored.items() if offset not in acknowledged]
+        assert set(extra) <= load.uncertain
+        assert len(set(stored.values())) == len(stored)
+
+
+async def test_f38_log_when_one_partition_has_no_leader_then_the_others_work(
+    kafka_cluster: Cluster, open_log: OpenLog
+) -> None:
+    """
+    Failure scenario F38: partitions of one replica, one node dead. Its partitions say that nobody
+    leads them; all others are read, written and asked for as before, and at once.
+    """
+    topic = own_topic("single")
+    await create_topic(kafka_cluster.login, topic, partitions=PARTITIONS, replicas=1)
+    log = await open_log(settings_for(kafka_cluster.login, topic))
+    for partition in range(PARTITIONS):
+        assert await log.append(partition, b"first", timeout_s=ANSWER_S) == 0
+    victim = await leader_of(kafka_cluster.login, topic)
+    lost = {
+        partition
+        for partition in range(PARTITIONS)
+        if await leader_of(kafka_cluster.login, topic, partition) == victim
+    }
+    kafka_cluster.kill(victim)
+    kept = set(range(PARTITIONS)) - lost
+    answers: dict[int, Bounds | LogError] = {}
+    async with asyncio.timeout(ANSWER_S):
+        while {at for at, answer in answers.items() if isinstance(answer, Bounds)} != kept:
+            answers = await log.bounds(range(PARTITIONS), timeout_s=ANSWER_S)
+    waiting = [asyncio.create_task(log.read(at, 1, timeout_s=ANSWER_S)) for at in lost]
+    async with asyncio.timeout(ANSWER_S / 2):
+        for partition in kept:
+            assert await log.append(partition, b"second", timeout_s=ANSWER_S) == 1
+            found = await read_until(log, partition, 0, 2)
+            assert found == [(0, b"first"), (1, b"second")]
+    for partition in lost:
+        assert isinstance(answers[partition], LogUnavailable)
+        with pytest.raises(LogUnavailable, match=f"partition {partition}"):
+            await log.read(partition, 0, timeout_s=0.3)
+        with pytest.raises(AppendRefused, match=f"partition {partition}: not sent"):
+            await log.append(partition, b"second", timeout_s=0.3)
+    kafka_cluster.restart(victim)
+    for partition in lost:
+        assert await log.append(partition, b"second", timeout_s=ANSWER_S) == 1
+    for read in waiting:
+        record_set = await read
+        assert record_set is not None
+        assert values_of(record_set) == [(1, b"second")]
+
+
+async def test_f42_log_when_a_leader_hangs_then_only_its_questions_wait(
+    kafka_cluster: Cluster, open_log: OpenLog
+) -> None:
+    """
+    Failure scenario F42: a leader that is stopped answers nothing. Bounds of the others come, its
+    own have an error; when another is elected, appends and reads that hang go on there.
+    """
+    topic = own_topic("hanging")
+    await create_topic(
+        kafka_cluster.login, topic, partitions=PARTITIONS, replicas=3, settings=REPLICATED
+    )
+    log = await open_log(settings_for(kafka_cluster.login, topic, replicas=3))
+    for partition in range(PARTITIONS):
+        assert await log.append(partition, b"first", timeout_s=ANSWER_S) == 0
+        assert await read_until(log, partition, 0, 1) == [(0, b"first")]
+    hanging = await leader_of(kafka_cluster.login, topic)
+    pid = kafka_cluster.nodes[hanging].pid
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        reading = asyncio.create_task(log.read(0, 1, timeout_s=ANSWER_S))
+        bounds = await log.bounds(range(PARTITIONS), timeout_s=2.0)
+        assert isinstance(bounds[0], LogUnavailable)
+        assert Bounds(0, 1) in bounds.values()
+        assert await log.append(0, b"second", timeout_s=ANSWER_S) == 1
+        record_set = await reading
+        assert record_set is not None
+        assert values_of(record_set) == [(1, b"second")]
+    finally:
+        os.kill(pid, signal.SIGCONT)

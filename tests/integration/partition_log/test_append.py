@@ -1,0 +1,323 @@
+"""Appending: offsets, bytes, acknowledgement, segments."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import AppendRefused, AppendUncertain, InvalidArgument
+from rlmm.partition_log.settings import LogSettings, SyncPolicy
+from rlmm.records.batch import Batch, walk
+from tests.support.disks import FaultyDisk, GatedDisk
+from tests.support.partition_logs import (
+    FAST,
+    FIRST_MS,
+    batch,
+    log_files,
+    open_log,
+    partition_folder,
+    values_of,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rlmm.partition_log.partition import PartitionLog
+
+EACH = replace(FAST, sync=SyncPolicy.EACH_GROUP)
+HOUR_MS = 3_600_000
+
+
+class ManualTime:
+    """A wall clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.now_ms = FIRST_MS
+
+    def __call__(self) -> int:
+        return self.now_ms
+
+
+async def until_reached(disk: GatedDisk) -> None:
+    """Until a thread waits at the gate."""
+    await asyncio.to_thread(disk.reached.wait, 30)
+
+
+async def begun(log: PartitionLog, *values: bytes) -> list[asyncio.Task[object]]:
+    """Appends that have written, and now wait to be acknowledged."""
+    tasks: list[asyncio.Task[object]] = [
+        asyncio.create_task(log.append(batch(value))) for value in values
+    ]
+    await asyncio.sleep(0)
+    return tasks
+
+
+@pytest.mark.parametrize("policy", SyncPolicy)
+async def test_append_when_acknowledged_then_readers_see_it(
+    tmp_path: Path, policy: SyncPolicy
+) -> None:
+    """Under every policy an acknowledged append can be read, with its offset."""
+    registry, log = await open_log(tmp_path, replace(FAST, sync=policy))
+    async with registry:
+        assert tuple(await log.append(batch(b"a", b"b"))) == (0, 2)
+        assert tuple(await log.append(batch(b"c"))) == (2, 3)
+        assert await values_of(log) == {0: b"a", 1: b"b", 2: b"c"}
+
+
+async def test_append_when_stored_then_only_16_bytes_of_a_batch_are_new(tmp_path: Path) -> None:
+    """Bytes in are bytes out, on disk as for readers, but for base offset and leader epoch."""
+    sent = batch(b"a", b"b") + batch(b"c")
+    registry, log = await open_log(tmp_path)
+    async with registry:
+        await log.append(batch(b"first"))
+        first_bytes = log_files(tmp_path)[0].stat().st_size
+        await log.append(sent, leader_epoch=3)
+        stored = log_files(tmp_path)[0].read_bytes()[first_bytes:]
+        record_set = await log.read(1)
+    assert record_set is not None
+    assert record_set.data == stored
+    assert len(stored) == len(sent)
+    for one in walk(stored):
+        assert isinstance(one, Batch)
+        assert one.leader_epoch == 3
+        assert stored[one.start + 16 : one.stop] == sent[one.start + 16 : one.stop]
+
+
+async def test_append_when_many_at_once_then_offsets_are_dense_and_in_order(
+    tmp_path: Path,
+) -> None:
+    """Offsets are given in the order in which appends are made, without a gap."""
+    registry, log = await open_log(tmp_path, EACH)
+    async with registry:
+        appended = await asyncio.gather(*(log.append(batch(b"%d" % n)) for n in range(300)))
+        assert [one.base_offset for one in appended] == list(range(300))
+        assert await values_of(log) == {n: b"%d" % n for n in range(300)}
+
+
+async def test_append_when_many_wait_then_they_share_syncs(tmp_path: Path) -> None:
+    """Appends that wait together cost one sync, not one each."""
+    disk = GatedDisk()
+    registry, log = await open_log(tmp_path, EACH, disk=disk)
+    async with registry:
+        await log.append(batch(b"first"))
+        before = disk.sync_count
+        await asyncio.gather(*(log.append(batch(b"x")) for _ in range(256)))
+        assert disk.sync_count - before <= 4
+
+
+async def test_append_when_written_during_a_sync_then_is_not_acknowledged_by_it(
+    tmp_path: Path,
+) -> None:
+    """A sync covers what was written before it began, and nothing that came meanwhile."""
+    disk = GatedDisk()
+    registry, log = await open_log(tmp_path, EACH, disk=disk)
+    async with registry:
+        await log.append(batch(b"a"))
+        disk.is_sync_gated = True
+        disk.gate.clear()
+        disk.reached.clear()
+        (early,) = await begun(log, b"b")
+        await until_reached(disk)
+        (late,) = await begun(log, b"c")
+        before = disk.sync_count
+        assert not early.done()
+        assert log.next_offset == 1
+        disk.gate.set()
+        await early
+        assert not late.done()
+        assert log.next_offset == 2
+        await late
+        assert disk.sync_count == before + 1
+        assert log.next_offset == 3
+
+
+async def test_append_when_one_waiter_is_cancelled_then_the_others_are_acknowledged(
+    tmp_path: Path,
+) -> None:
+    """A cancelled append neither stops the sync nor touches another append."""
+    disk = GatedDisk()
+    registry, log = await open_log(tmp_path, EACH, disk=disk)
+    async with registry:
+        await log.append(batch(b"a"))
+        disk.is_sync_gated = True
+        disk.gate.clear()
+        disk.reached.clear()
+        first, second, third = await begun(log, b"b", b"c", b"d")
+        await until_reached(disk)
+        first.cancel()
+        third.cancel()
+        await asyncio.wait([first, third])
+        disk.gate.set()
+        await second
+        assert sorted(await values_of(log)) == [0, 1, 2, 3]
+
+
+async def test_append_when_its_time_is_up_then_says_whether_it_was_written(tmp_path: Path) -> None:
+    """Not yet written is refused; written and not acknowledged is uncertain."""
+    disk = GatedDisk()
+    registry, log = await open_log(tmp_path, EACH, disk=disk)
+    async with registry:
+        await log.append(batch(b"a"))
+        disk.is_sync_gated = True
+        disk.gate.clear()
+        with pytest.raises(AppendUncertain, match=r"within 0\.01 s"):
+            await log.append(batch(b"b"), timeout_s=0.01)
+        async with log._writing:
+            with pytest.raises(AppendRefused, match=r"within 0\.01 s"):
+                await log.append(batch(b"c"), timeout_s=0.01)
+        disk.gate.set()
+        await log.sync()
+        assert await values_of(log) == {0: b"a", 1: b"b"}
+
+
+@pytest.mark.parametrize("policy", [SyncPolicy.NEVER, SyncPolicy.INTERVAL])
+async def test_append_when_the_policy_does_not_ask_then_waits_for_no_sync(
+    tmp_path: Path, policy: SyncPolicy
+) -> None:
+    """With interval and never, an append is acknowledged as soon as it is written."""
+    disk = GatedDisk()
+    registry, log = await open_log(tmp_path, replace(FAST, sync=policy), disk=disk)
+    async with registry:
+        await log.append(batch(b"a"))
+        disk.is_sync_gated = True
+        disk.gate.clear()
+        await log.append(batch(b"b"))
+        assert log.next_offset == 2
+        disk.gate.set()
+
+
+async def test_interval_when_it_passes_then_what_was_written_is_synced(tmp_path: Path) -> None:
+    """The interval policy syncs by itself, once for all that was written."""
+    disk = GatedDisk()
+    settings = replace(FAST, sync=SyncPolicy.INTERVAL, sync_interval_ms=1)
+    registry, log = await open_log(tmp_path, settings, disk=disk)
+    async with registry:
+        await log.append(batch(b"a"))
+        disk.is_sync_gated = True
+        await until_reached(disk)
+        await log.sync()
+        assert log.statistics().recovery_point == 1
+
+
+async def test_append_when_large_then_is_stored_like_any_other(tmp_path: Path) -> None:
+    """What is too large for the event loop is written by a thread, in order."""
+    registry, log = await open_log(tmp_path, LogSettings(sync=SyncPolicy.NEVER))
+    large = b"".join(batch(bytes(500_000)) for _ in range(5))
+    async with registry:
+        appended = await asyncio.gather(
+            log.append(batch(b"a")), log.append(large), log.append(batch(b"b"))
+        )
+        assert [tuple(one) for one in appended] == [(0, 1), (1, 6), (6, 7)]
+        assert (await values_of(log))[6] == b"b"
+
+
+async def test_append_when_cancelled_while_a_thread_writes_then_the_log_stays_whole(
+    tmp_path: Path,
+) -> None:
+    """A write that has begun is waited for: nothing is written over it."""
+    registry, log = await open_log(tmp_path, LogSettings(sync=SyncPolicy.NEVER))
+    large = b"".join(batch(bytes(500_000)) for _ in range(5))
+    async with registry:
+        task = asyncio.create_task(log.append(large))
+        await asyncio.sleep(0)
+        assert log._writing.locked()
+        task.cancel()
+        appended = await log.append(batch(b"after"))
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert appended.base_offset in (0, 5)
+        assert (await values_of(log))[appended.base_offset] == b"after"
+
+
+async def test_append_when_the_segment_is_full_then_a_new_one_begins(tmp_path: Path) -> None:
+    """No segment grows beyond its size; closed ones have their indexes beside them."""
+    size = len(batch(bytes(100)))
+    registry, log = await open_log(tmp_path, replace(EACH, segment_bytes=3 * size))
+    async with registry:
+        for _ in range(8):
+            await log.append(batch(bytes(100)))
+        await log.sync()
+        names = [path.name for path in log_files(tmp_path)]
+        assert names == [f"{base:020d}.log" for base in (0, 3, 6)]
+        for path in log_files(tmp_path)[:2]:
+            assert path.stat().st_size == 3 * size
+            assert len(path.with_suffix(".index").read_bytes()) == 16
+            assert len(path.with_suffix(".timeindex").read_bytes()) == 12
+        assert len(await values_of(log)) == 8
+
+
+async def test_append_when_larger_than_a_segment_then_is_refused(tmp_path: Path) -> None:
+    """An append is never split over two segments."""
+    registry, log = await open_log(tmp_path, replace(FAST, segment_bytes=100))
+    async with registry:
+        with pytest.raises(InvalidArgument, match="a segment takes 100"):
+            await log.append(batch(bytes(100)))
+        assert log.next_offset == 0
+
+
+async def test_segment_when_old_then_is_closed_by_an_append_and_when_idle(tmp_path: Path) -> None:
+    """Age closes a segment at the next append, and without one when the registry looks."""
+    clock = ManualTime()
+    settings = replace(FAST, segment_ms=HOUR_MS)
+    registry, log = await open_log(tmp_path, settings, now_ms=clock)
+    async with registry:
+        await registry.tick()
+        assert log.statistics().segments == 1
+        await log.append(batch(b"a"))
+        clock.now_ms += HOUR_MS
+        await log.append(batch(b"b"))
+        assert log.statistics().segments == 1
+        clock.now_ms += 1
+        await log.append(batch(b"c"))
+        assert log.statistics().segments == 2
+        clock.now_ms += HOUR_MS + 1
+        await registry.tick()
+        assert log.statistics().segments == 3
+        await registry.tick()
+        assert log.statistics().segments == 3
+        assert sorted(await values_of(log)) == [0, 1, 2]
+
+
+async def test_leader_epoch_when_it_rises_then_is_noted_before_the_batch(tmp_path: Path) -> None:
+    """The check point of leader epochs is never behind the log."""
+    registry, log = await open_log(tmp_path)
+    async with registry:
+        await log.append(batch(b"a", b"b"), leader_epoch=2)
+        await log.append(batch(b"c"), leader_epoch=2)
+        await log.append(batch(b"d"), leader_epoch=5)
+        assert log.leader_epochs == ((2, 0), (5, 3))
+        noted = (partition_folder(tmp_path) / "leader-epoch-checkpoint").read_bytes()
+        assert noted == b"0\n2\n2 0\n5 3\n"
+        with pytest.raises(InvalidArgument, match="leader epoch 4, the latest is 5"):
+            await log.append(batch(b"e"), leader_epoch=4)
+        with pytest.raises(InvalidArgument, match="leader epoch -1"):
+            await log.append(batch(b"e"), leader_epoch=-1)
+        assert log.next_offset == 4
+
+
+async def test_leader_epoch_when_it_cannot_be_noted_then_nothing_is_written(
+    tmp_path: Path,
+) -> None:
+    """No batch of an epoch is stored that the check point does not know."""
+    disk = FaultyDisk()
+    registry, log = await open_log(tmp_path, disk=disk)
+    async with registry:
+        await log.append(batch(b"a"))
+        disk.fail("replace_file")
+        with pytest.raises(AppendRefused, match="leader epoch 1"):
+            await log.append(batch(b"b"), leader_epoch=1)
+        assert (log.next_offset, log.leader_epochs) == (1, ((0, 0),))
+        await log.append(batch(b"b"), leader_epoch=1)
+        assert log.leader_epochs == ((0, 0), (1, 1))
+
+
+async def test_append_when_not_sound_then_leaves_the_log_as_it_was(tmp_path: Path) -> None:
+    """A refused append uses up no offset."""
+    registry, log = await open_log(tmp_path)
+    async with registry:
+        with pytest.raises(InvalidArgument):
+            await log.append(batch(b"a")[:-1])
+        assert (await log.append(batch(b"b"))).base_offset == 0

@@ -1,0 +1,393 @@
+"""Opening a folder: after a clean end, after a crash, without its indexes, and a broker's."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import replace
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import AppendRefused, LogDamaged
+from rlmm.partition_log.checkpoints import format_partition_metadata
+from rlmm.partition_log.registry import LogRegistry
+from rlmm.partition_log.settings import SyncPolicy
+from tests.support.disks import FaultyDisk
+from tests.support.partition_logs import (
+    FAST,
+    FIRST_MS,
+    TOPIC,
+    TOPIC_ID,
+    batch,
+    copied,
+    log_files,
+    names_below,
+    open_log,
+    partition_folder,
+    picture,
+    values_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+SMALL = replace(FAST, sync=SyncPolicy.EACH_GROUP, segment_bytes=1_000)
+RECORDS = {n: b"%d" % n + bytes(50) for n in range(40)}
+MARK = ".kafka_cleanshutdown"
+
+
+async def made(root: Path) -> Path:
+    """A folder with a partition of several segments, cleanly closed."""
+    registry, log = await open_log(root, SMALL)
+    async with registry:
+        for n, value in RECORDS.items():
+            await log.append(batch(value, timestamp_ms=FIRST_MS + n), leader_epoch=n // 30)
+    return root
+
+
+async def made_and_crashed(root: Path, to: Path, *, noted: bool = True) -> Path:
+    """The same folder as a crash leaves it, with what is synced *noted* or not."""
+    registry, log = await open_log(root, SMALL)
+    async with registry:
+        for n, value in RECORDS.items():
+            await log.append(batch(value, timestamp_ms=FIRST_MS + n), leader_epoch=n // 30)
+        if noted:
+            await registry.checkpoint()
+        return copied(root, to)
+
+
+async def test_log_when_closed_cleanly_then_opens_without_a_scan(tmp_path: Path) -> None:
+    """After a clean end nothing is scanned, cut or rebuilt."""
+    async with await LogRegistry.open(await made(tmp_path), SMALL) as registry:
+        log = await registry.partition(TOPIC, 0)
+        assert log.recovered.was_clean
+        assert (log.recovered.scanned_bytes, log.recovered.rebuilt_files) == (0, ())
+        assert await values_of(log) == RECORDS
+        assert (log.leader_epochs, log.topic_id) == (((0, 0), (1, 30)), TOPIC_ID)
+        assert (await log.append(batch(b"x"), leader_epoch=1)).base_offset == 40
+
+
+async def test_log_when_opened_and_closed_untouched_then_its_files_stay_as_they_are(
+    tmp_path: Path,
+) -> None:
+    """A clean start and end change no file of a partition."""
+    before = picture(partition_folder(await made(tmp_path)))
+    async with await LogRegistry.open(tmp_path, SMALL) as registry:
+        await registry.partition(TOPIC, 0)
+    assert picture(partition_folder(tmp_path)) == before
+
+
+async def test_mark_of_a_clean_end_when_the_folder_is_open_then_is_gone(tmp_path: Path) -> None:
+    """While the folder is in use, a crash must not look like a clean end."""
+    await made(tmp_path)
+    assert (tmp_path / MARK).exists()
+    async with await LogRegistry.open(tmp_path, SMALL) as registry:
+        assert registry.was_clean
+        assert not (tmp_path / MARK).exists()
+    assert (tmp_path / MARK).exists()
+
+
+async def test_mark_of_a_clean_end_when_something_was_not_recovered_then_is_not_set(
+    tmp_path: Path,
+) -> None:
+    """After a crash the mark comes back only when every partition has been looked at."""
+    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
+    async with await LogRegistry.open(root, SMALL):
+        pass
+    assert not (root / MARK).exists()
+    async with await LogRegistry.open(root, SMALL) as registry:
+        await registry.partition(TOPIC, 0)
+    assert (root / MARK).exists()
+
+
+@pytest.mark.parametrize("noted", [True, False], ids=["noted", "not-noted"])
+async def test_log_when_crashed_then_only_the_end_is_scanned(tmp_path: Path, noted: bool) -> None:
+    """After a crash the scan begins where the recovery point was noted last, at least at a roll."""
+    root = await made_and_crashed(tmp_path / "a", tmp_path / "b", noted=noted)
+    async with await LogRegistry.open(root, SMALL) as registry:
+        log = await registry.partition(TOPIC, 0)
+        files = log_files(root)[-1:] if noted else log_files(root)[1:]
+        assert log.recovered.scanned_bytes == sum(file.stat().st_size for file in files)
+        assert (log.recovered.cut_bytes, log.recovered.was_clean) == (0, False)
+        assert await values_of(log) == RECORDS
+        assert log.leader_epochs == ((0, 0), (1, 30))
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        pytest.param(b"\0" * 5_000, id="zeros"),
+        pytest.param(b"\xff" * 100, id="garbage"),
+        pytest.param(batch(b"torn")[:-1], id="cut-off"),
+        pytest.param(b"\0", id="one-byte"),
+    ],
+)
+async def test_tail_when_torn_then_is_cut_and_the_log_goes_on(tmp_path: Path, tail: bytes) -> None:
+    """What is no whole batch at the end is removed from the file; what was synced is all there."""
+    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
+    size = log_files(root)[-1].stat().st_size
+    with log_files(root)[-1].open("ab") as file:
+        file.write(tail)
+    async with await LogRegistry.open(root, SMALL) as registry:
+        log = await registry.partition(TOPIC, 0)
+        assert log.recovered.cut_bytes == len(tail)
+        assert log_files(root)[-1].stat().st_size == size
+        assert await values_of(log) == RECORDS
+        assert (await log.append(batch(b"x"), leader_epoch=1)).base_offset == 40
+
+
+async def test_segment_when_empty_at_the_end_then_is_the_active_one(tmp_path: Path) -> None:
+    """A crash right behind a roll leaves an empty segment, in which the log goes on."""
+    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
+    (partition_folder(root) / f"{40:020d}.log").touch()
+    async with await LogRegistry.open(root, SMALL) as registry:
+        log = await registry.partition(TOPIC, 0)
+        assert await values_of(log) == RECORDS
+        await log.append(batch(b"x"), leader_epoch=1)
+        assert log_files(root)[-1].stat().st_size > 0
+
+
+async def test_segments_when_behind_a_torn_one_then_are_removed(tmp_path: Path) -> None:
+    """What was never synced ends at the first torn batch, in whichever segment that is."""
+    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
+    (root / "recovery-point-offset-checkpoint").write_bytes(b"0\n1\nevents 0 8\n")
+    second = log_files(root)[1]
+    second.write_bytes(second.read_bytes()[:-1])
+    last_whole = int(log_files(root)[2].stem) - 1
+    async with await LogRegistry.open(root, SMALL) as registry:
+        log = await registry.partition(TOPIC, 0)
+        assert log.next_offset == last_whole
+        assert log.recovered.removed_segments > 1
+        assert await values_of(log) == {n: RECORDS[n] for n in range(last_whole)}
+        assert [path.name for path in log_files(root)] == [f"{0:020d}.log", second.name]
+        names = {path.stem for path in partition_folder(root).glob("*.index")}
+        assert names == {path.stem for path in log_files(root)}
+
+
+def without(path: Path) -> None:
+    """Remove a file."""
+    path.unlink()
+
+
+def odd(path: Path) -> None:
+    """Add a byte."""
+    path.write_bytes(path.read_bytes() + b"\0")
+
+
+def shuffled(path: Path) -> None:
+    """Turn the content round."""
+    path.write_bytes(path.read_bytes()[::-1])
+
+
+@pytest.mark.parametrize("damage", [without, odd, shuffled])
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+async def test_index_when_missing_or_wrong_after_a_crash_then_is_rebuilt_and_written_back(
+    tmp_path: Path, damage: Callable[[Path], None], suffix: str
+) -> None:
+    """Indexes are derived: a damaged one is replaced on disk, byte for byte, not only in memory."""
+    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
+    path = log_files(root)[1].with_suffix(suffix)
+    good = path.read_bytes()
+    assert len(good) > 12
+    damage(path)
+    async with await LogRegistry.open(root, SMALL) as registry:
+        log = await registry.partition(TOPIC, 0)
+        assert path.read_bytes() == good
+        assert log_files(root)[1].with_suffix(".index").name in log.recovered.rebuilt_files
+        assert await values_of(log) == RECORDS
+
+
+@pytest.mark.parametrize("damage", [without, odd])
+async def test_index_when_missing_after_a_clean_end_then_is_rebuilt_and_written_back(
+    tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    """The mark of a clean end vouches for batches, not for indexes that are not there."""
+    await made(tmp_path)
+    paths = [log_files(tmp_path)[n].with_suffix(".index") for n in (1, -1)]
+    good = [path.read_bytes() for path in paths]
+    for path in paths:
+        damage(path)
+    async with await LogRegistry.open(tmp_path, SMALL) as registry:
+        assert await values_of(await registry.partition(TOPIC, 0)) == RECORDS
+        assert [path.read_bytes() for path in paths] == good
+
+
+async def test_index_when_its_log_is_gone_then_is_removed(tmp_path: Path) -> None:
+    """An index of a segment that was deleted does not wait for one of the same name."""
+    await made(tmp_path)
+    orphan = partition_folder(tmp_path) / f"{90:020d}.index"
+    orphan.write_bytes(bytes(8))
+    async with await LogRegistry.open(tmp_path, SMALL) as registry:
+        await registry.partition(TOPIC, 0)
+    assert not orphan.exists()
+
+
+@pytest.mark.parametrize("damage", [without, odd, shuffled])
+async def test_leader_epochs_when_their_file_is_lost_then_are_read_from_the_log(
+    tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    """The check point of leader epochs is derived, too, and written back."""
+    await made(tmp_path)
+    path = partition_folder(tmp_path) / "leader-epoch-checkpoint"
+    good = path.read_bytes()
+    path.write_bytes(path.read_bytes().replace(b"1 30", b"1 3O"))
+    damage(path)
+    async with await LogRegistry.open(tmp_path, SMALL) as registry:
+        log = await registry.partition(TOPIC, 0)
+        assert log.leader_epochs == ((0, 0), (1, 30))
+        assert path.read_bytes() == good
+
+
+# damage that must not be cut
+
+
+@pytest.mark.parametrize(
+    ("number", "at"),
+    [pytest.param(-1, 70, id="active-segment"), pytest.param(1, 70, id="closed-segment")],
+)
+async def test_damage_when_below_the_recovery_point_then_offline_and_nothing_is_changed(
+    tmp_path: Path, number: int, at: int
+) -> None:
+    """Damage in what was synced puts the partition offline by name, and not a byte is cut."""
+    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
+    path = log_files(root)[number]
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+    path.with_suffix(".index").unlink(missing_ok=True)
+    before = {name: kept for name, kept in picture(root).items() if name.endswith(".log")}
+    async with await LogRegistry.open(root, SMALL) as registry:
+        for _ in range(2):
+            with pytest.raises(LogDamaged, match=rf"{path.name}.*crc-mismatch"):
+                await registry.partition(TOPIC, 0)
+        assert registry.statistics().opened == 1
+        other = await registry.create(TOPIC, 1, TOPIC_ID)
+        await other.append(batch(b"the others go on"))
+    assert not (root / MARK).exists()
+    after = {name: kept for name, kept in picture(root).items() if name in before}
+    assert after == before
+
+
+async def test_log_when_it_lost_its_synced_end_then_is_offline(tmp_path: Path) -> None:
+    """A log that ends whole, but below what was synced, is not served as if it were complete."""
+    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
+    path = log_files(root)[-1]
+    path.write_bytes(b"")
+    async with await LogRegistry.open(root, SMALL) as registry:
+        with pytest.raises(LogDamaged, match="was synced up to 40"):
+            await registry.partition(TOPIC, 0)
+
+
+async def test_log_when_repaired_then_comes_back_by_reopening(tmp_path: Path) -> None:
+    """An operator puts the right bytes back; reopening recovers without a restart."""
+    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
+    path = log_files(root)[-1]
+    good = path.read_bytes()
+    path.write_bytes(bytes(len(good)))
+    async with await LogRegistry.open(root, SMALL) as registry:
+        with pytest.raises(LogDamaged):
+            await registry.partition(TOPIC, 0)
+        path.write_bytes(good)
+        assert await values_of(await registry.reopen(TOPIC, 0)) == RECORDS
+        assert registry.statistics().offline == 0
+
+
+async def test_compaction_when_unfinished_then_is_left_to_a_broker(tmp_path: Path) -> None:
+    """A folder in the middle of a broker's compaction is not judged by what is there."""
+    await made(tmp_path)
+    (partition_folder(tmp_path) / f"{0:020d}.log.swap").touch()
+    async with await LogRegistry.open(tmp_path, SMALL) as registry:
+        with pytest.raises(LogDamaged, match="compaction is unfinished"):
+            await registry.partition(TOPIC, 0)
+
+
+# a broker's folders
+
+
+def brokers_folder(root: Path) -> dict[int, int]:
+    """A folder as a broker leaves it, with record sets that one wrote: partition to next offset."""
+    recorded = json.loads((files("rlmm.cli") / "data" / "recorded_history.json").read_text())
+    (root / "meta.properties").write_text("version=1\ncluster.id=x\nnode.id=1\n")
+    points = {}
+    for one in recorded["partitions"]:
+        folder = root / f"{recorded['topic']}-{one['partition']}"
+        folder.mkdir()
+        content = base64.b64decode(one["record_set_base64"])
+        (folder / f"{0:020d}.log").write_bytes(content)
+        (folder / f"{0:020d}.index").write_bytes(b"")
+        (folder / f"{0:020d}.timeindex").write_bytes(b"")
+        (folder / "partition.metadata").write_bytes(format_partition_metadata(TOPIC_ID))
+        (folder / "leader-epoch-checkpoint").write_bytes(b"0\n1\n0 0\n" if content else b"0\n0\n")
+        points[one["partition"]] = len(content)
+    return points
+
+
+@pytest.mark.parametrize("preallocated", [False, True], ids=["trimmed", "preallocated"])
+async def test_folder_when_copied_from_a_broker_then_is_read_and_not_changed(
+    tmp_path: Path, preallocated: bool
+) -> None:
+    """Real record sets are read as they are; no file, time or lock of the folder changes."""
+    sizes = brokers_folder(tmp_path)
+    if preallocated:
+        for path in names_below(tmp_path, "*.index"):
+            path.write_bytes(bytes(4_096))
+    before = picture(tmp_path)
+    async with await LogRegistry.open(tmp_path, FAST, read_only=True) as registry:
+        for name in await registry.topic_partitions():
+            log = await registry.partition(*name)
+            record_set = await log.read(0)
+            assert (b"" if record_set is None else record_set.data) == (
+                next((tmp_path / str(name)).glob("*.log")).read_bytes()
+            )
+            assert len(await values_of(log)) == log.next_offset
+            await log.offset_for_time(0)
+            with pytest.raises(AppendRefused, match="reading only"):
+                await log.append(batch(b"x"))
+        await registry.tick()
+        await registry.checkpoint()
+    assert sum(1 for size in sizes.values() if size) >= 3
+    assert picture(tmp_path) == before
+
+
+async def test_folder_when_read_only_with_a_torn_tail_then_ends_before_it(tmp_path: Path) -> None:
+    """A copy that was made while its owner wrote is read up to its last whole batch."""
+    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
+    with log_files(root)[-1].open("ab") as file:
+        file.write(batch(b"torn")[:-1])
+    for path in partition_folder(root).glob("*index"):
+        path.unlink()
+    before = picture(root)
+    async with await LogRegistry.open(root, SMALL, read_only=True) as registry:
+        log = await registry.partition(TOPIC, 0)
+        assert await values_of(log) == RECORDS
+        assert [await log.read(n) is None for n in (39, 40)] == [False, True]
+        found = await log.offset_for_time(FIRST_MS + 33)
+        assert found is not None
+        assert found.offset == 33
+    assert picture(root) == before
+
+
+async def test_folder_when_only_parts_were_copied_then_they_are_read(tmp_path: Path) -> None:
+    """One partition's folder with nothing around it is enough to read it."""
+    await made(tmp_path / "a")
+    target = tmp_path / "b" / f"{TOPIC}-0"
+    target.mkdir(parents=True)
+    for path in log_files(tmp_path / "a"):
+        (target / path.name).write_bytes(path.read_bytes())
+    async with await LogRegistry.open(tmp_path / "b", SMALL, read_only=True) as registry:
+        log = await registry.partition(TOPIC, 0)
+        assert await values_of(log) == RECORDS
+        assert log.topic_id is None
+        assert log.leader_epochs == ((0, 0), (1, 30))
+
+
+async def test_disk_when_only_reading_then_is_asked_to_write_nothing(tmp_path: Path) -> None:
+    """Opened read-only, no call that could change anything reaches the disk."""
+    await made(tmp_path)
+    disk = FaultyDisk()
+    async with await LogRegistry.open(tmp_path, SMALL, read_only=True, disk=disk) as registry:
+        assert await values_of(await registry.partition(TOPIC, 0)) == RECORDS
+    assert set(disk.calls) == {"open", "read"}

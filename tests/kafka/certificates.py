@@ -1,0 +1,40 @@
+"""
+Certificates for one test run: an authority, and files for those it vouches for.
+
+Each file holds a key and its certificate, which is what Kafka's PEM key store and Python's TLS both
+read; Kafka wants the key in PKCS#8.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import trustme
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Authority:
+    """Who vouches for others; *certificate* is what those who trust it have to know."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._authority = trustme.CA()
+        self._folder = folder
+        self.certificate = folder / f"{name}.pem"
+        self._authority.cert_pem.write_to_path(str(self.certificate))
+
+    def vouch_for(self, name: str) -> Path:
+        """A file with key and certificate of *name*, good for both ends of a local connection."""
+        issued = self._authority.issue_cert("localhost", "127.0.0.1", common_name=name)
+        key = load_pem_private_key(issued.private_key_pem.bytes(), password=None)
+        form = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        file = self._folder / f"{name}.pem"
+        file.write_bytes(form + b"".join(part.bytes() for part in issued.cert_chain_pems))
+        return file

@@ -1,0 +1,107 @@
+"""Three Kafka nodes that replicate to each other, any one of which can be killed and come back."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Self
+
+from tests.kafka.login import Login
+from tests.kafka.node import STARTED, TIERED, Node, kafka_id
+from tests.kafka.tiered import tiering
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from types import TracebackType
+
+    from tests.kafka.jars import Jars
+    from tests.kafka.process import ProcessLog
+
+SIZE = 3
+REPLICATED = {
+    "default.replication.factor": str(SIZE),
+    "min.insync.replicas": "2",
+    "offsets.topic.replication.factor": str(SIZE),
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.replication.factor": str(SIZE),
+    "transaction.state.log.min.isr": "2",
+    "transaction.state.log.num.partitions": "1",
+    "group.initial.rebalance.delay.ms": "0",
+}
+
+
+class Cluster:
+    """Nodes 1 to 3; a write that all in-sync replicas have survives the loss of any one node."""
+
+    def __init__(
+        self,
+        jars: Jars,
+        folder: Path,
+        *,
+        tiered: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        tier = tiering(folder / "tier", replicas=SIZE) if tiered else {}
+        cluster_id = kafka_id()
+        self.nodes: dict[int, Node] = {}
+        for node_id in range(1, SIZE + 1):
+            self.nodes[node_id] = Node(
+                jars,
+                folder / f"node-{node_id}",
+                node_id=node_id,
+                cluster_id=cluster_id,
+                properties={**REPLICATED, **tier, **(properties or {})},
+                ready=(STARTED, TIERED) if tiered else (STARTED,),
+            )
+        voters = {id_: port for node in self.nodes.values() for id_, port in node.voters.items()}
+        for node in self.nodes.values():
+            node.voters = voters
+
+    @property
+    def bootstrap(self) -> str:
+        """The addresses of the nodes that run."""
+        return ",".join(node.bootstrap for node in self.nodes.values() if node.is_running)
+
+    @property
+    def login(self) -> Login:
+        """How a client gets in, through the nodes that run."""
+        return Login(self.bootstrap)
+
+    def start(self) -> Self:
+        """Start all nodes that do not run, at once: alone, none of them would become ready."""
+        waiting = [node for node in self.nodes.values() if not node.is_running]
+        for node in waiting:
+            node.spawn()
+        for node in waiting:
+            node.wait_until_ready()
+        return self
+
+    @property
+    def logs(self) -> list[ProcessLog]:
+        """What the nodes say."""
+        return [node.log for node in self.nodes.values()]
+
+    def kill(self, node_id: int) -> None:
+        """End one node as a power cut would."""
+        self.nodes[node_id].kill()
+
+    def restart(self, node_id: int) -> None:
+        """Bring a node back, with its data and on its port."""
+        self.nodes[node_id].start()
+
+    def close(self) -> None:
+        """Leave nothing. Nodes are killed: asked to stop, the last ones wait for their quorum."""
+        with contextlib.ExitStack() as closing:
+            for node in self.nodes.values():
+                closing.callback(node.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

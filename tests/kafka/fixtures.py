@@ -1,0 +1,194 @@
+"""
+The fixtures with which a test gets a real Kafka, wherever the test stands: a pytest plugin.
+
+    kafka_jars      session   the jars; asks for what has to be installed
+    kafka_broker    session   one broker that tiers, shared: a test uses topics of its own
+    fresh_kafka     function  starts brokers for one test, to be killed, restarted, misconfigured
+    kafka_cluster   function  three nodes that are all up, whatever the test before did to them
+    secured_kafka   module    one broker with a door of every kind
+    stock_peer      function  starts Kafka's own metadata manager beside a broker
+
+Who asks for one of them is marked `kafka`, gets more time, and runs in one worker with all others,
+see `scheduling`; who asks only while it runs, through `request`, puts the mark itself. Everything
+ends with its scope, and with the process that started it. Where a test fails, the ends of the logs
+of its brokers are shown.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import pytest
+
+from tests.kafka.cluster import Cluster
+from tests.kafka.jars import Jars, PrerequisiteMissing
+from tests.kafka.node import PATIENT, Node
+from tests.kafka.prepared import prepare
+from tests.kafka.scheduling import WITHOUT_BROKER, WORD, OneWorkerForKafka, is_grouped
+from tests.kafka.secured import SecuredKafka
+from tests.kafka.stock_manager import StockPeer
+from tests.kafka.tiered import TieredKafka, tiered_node
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator, Mapping
+    from pathlib import Path
+
+    from tests.kafka.process import ProcessLog
+
+TIMEOUT_S = 300
+"""Among it the first run in a tree, which fetches the jars."""
+
+
+@runtime_checkable
+class Talkative(Protocol):
+    """What has logs worth showing."""
+
+    @property
+    def logs(self) -> list[ProcessLog]:
+        """The logs."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark who uses a broker, before marks are looked at; refuse who does not say it."""
+    for item in items:
+        if "kafka_jars" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.kafka)
+        if item.get_closest_marker("kafka") is not None:
+            if not is_grouped(item.nodeid):
+                raise pytest.UsageError(
+                    f"{item.nodeid} asks for a real broker: the word {WORD!r} has to stand in its"
+                    f" file, name or case, and it has to stand outside {', '.join(WITHOUT_BROKER)}"
+                )
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(TIMEOUT_S))
+
+
+@pytest.hookimpl(tryfirst=True, optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> OneWorkerForKafka | None:
+    """Give out the tests of a distributed run, unless another way was asked for."""
+    return OneWorkerForKafka(config, log) if config.getvalue("dist") == "load" else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """
+    Show the ends of the logs of the brokers that a failed test used; say once why many were
+    skipped.
+    """
+    report = yield
+    thrown = None if call.excinfo is None else call.excinfo.value
+    if report.skipped and isinstance(getattr(thrown, "__context__", None), PrerequisiteMissing):
+        # Skips of one place are told in one line; pytest would name the place of each test.
+        report.longrepr = (__file__, 0, f"Skipped: {thrown}")
+    if report.failed:
+        for value in getattr(item, "funcargs", {}).values():
+            for log in value.logs if isinstance(value, Talkative) else ():
+                report.sections.append((f"end of {log.path}", log.tail()))
+    return report
+
+
+@pytest.fixture(scope="session")
+def kafka_jars() -> Jars:
+    """Kafka's jars and ours; skips where something has to be installed first, in CI it fails."""
+    try:
+        return prepare()
+    except PrerequisiteMissing as missing:
+        if os.environ.get("CI"):
+            pytest.fail(str(missing), pytrace=False)
+        pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="session")
+def kafka_broker(
+    kafka_jars: Jars, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[TieredKafka]:
+    """A broker that tiers, shared by all tests: use topics of your own, and ask for no others."""
+    folder = tmp_path_factory.mktemp("kafka") / "shared"
+    with tiered_node(kafka_jars, folder, PATIENT) as node:
+        yield TieredKafka(node.start())
+        node.stop()
+
+
+class FreshKafka:
+    """Makes nodes for one test, and leaves none of them behind."""
+
+    def __init__(self, jars: Jars, folder: Path) -> None:
+        self._jars = jars
+        self._folder = folder
+        self._closing = contextlib.ExitStack()
+        self.logs: list[ProcessLog] = []
+
+    def node(self, properties: Mapping[str, str] | None = None) -> Node:
+        """A node alone, not started, with *properties* besides the usual ones."""
+        node = Node(self._jars, self._next_folder())
+        node.properties.update(properties or {})
+        return self._keep(node)
+
+    def tiered(self, properties: Mapping[str, str] | None = None) -> TieredKafka:
+        """A node alone that tiers, started."""
+        node = self._keep(tiered_node(self._jars, self._next_folder(), properties))
+        return TieredKafka(node.start())
+
+    def _next_folder(self) -> Path:
+        return self._folder / f"node-{len(self.logs)}"
+
+    def _keep(self, node: Node) -> Node:
+        self._closing.callback(node.close)
+        self.logs.append(node.log)
+        return node
+
+    def close(self) -> None:
+        """End all of them."""
+        self._closing.close()
+
+
+@pytest.fixture
+def fresh_kafka(kafka_jars: Jars, tmp_path: Path) -> Iterator[FreshKafka]:
+    """Makes brokers for this test alone."""
+    with contextlib.closing(FreshKafka(kafka_jars, tmp_path / "kafka")) as fresh:
+        yield fresh
+
+
+@pytest.fixture(scope="module")
+def started_cluster(
+    kafka_jars: Jars, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
+    """Three nodes, started once for a module; ask for `kafka_cluster` to have them all up."""
+    with Cluster(kafka_jars, tmp_path_factory.mktemp("kafka") / "cluster") as cluster:
+        yield cluster.start()
+
+
+@pytest.fixture
+def kafka_cluster(started_cluster: Cluster) -> Cluster:
+    """Three nodes, all of them up when the test begins."""
+    return started_cluster.start()
+
+
+@pytest.fixture(scope="module")
+def secured_kafka(
+    kafka_jars: Jars, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SecuredKafka]:
+    """A broker that asks who comes, and what he may do."""
+    with SecuredKafka(kafka_jars, tmp_path_factory.mktemp("kafka") / "secured") as secured:
+        yield secured.start()
+
+
+@pytest.fixture
+def stock_peer(kafka_jars: Jars, tmp_path: Path) -> Iterator[Callable[..., StockPeer]]:
+    """Starts stock metadata managers: `stock_peer(bootstrap, partitions=..., settings=...)`."""
+    with contextlib.ExitStack() as closing:
+        started: list[StockPeer] = []
+
+        def start(bootstrap: str, **options: Any) -> StockPeer:
+            folder = tmp_path / f"stock-{len(started)}"
+            started.append(
+                closing.enter_context(StockPeer(kafka_jars, folder, bootstrap, **options))
+            )
+            return started[-1]
+
+        yield start

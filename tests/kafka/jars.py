@@ -1,0 +1,207 @@
+"""
+Kafka's jars and ours beside them: fetched, checked, compiled and archived once, then found.
+
+All of it lies in a cache folder that is named by what it was made from, so that a change of version
+or source makes a new one. A marker is written last: what an interrupted run left is made again. One
+lock holds for every worker and every run of the same tree.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HERE = Path(__file__).parent
+CACHE = HERE.parent.parent / ".cache" / "kafka"
+JAVA_VERSION_MIN = 17
+PACKAGES = {
+    "java": "default-jdk-headless",
+    "javac": "default-jdk-headless",
+    "mvn": "maven",
+}
+"""Where each program that we start comes from, in Debian's and Ubuntu's words."""
+
+FETCH_DEADLINE_S = 600
+COMPILE_DEADLINE_S = 120
+HEAP_FLAGS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xms64m", "-Xmx384m")
+"""For short lives on a small machine: start-up counts, throughput does not."""
+
+
+class PrerequisiteMissing(Exception):
+    """A program that nobody can fetch for the tests is not installed."""
+
+
+class JarsUnusable(Exception):
+    """The jars could not be fetched or compiled, or are not the expected ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jars:
+    """Everything a Java command of the tests is made of; all of it lies there."""
+
+    java: str
+    lib: Path
+    own: Path
+    archive: Path
+
+    def class_path(self) -> str:
+        """One fixed order, ours last: a class-data archive fits one class path in one order."""
+        return ":".join(map(str, [*sorted(self.lib.glob("*.jar")), self.own]))
+
+    def command(self, main_class: str, *arguments: str, log4j: str, flags: list[str]) -> list[str]:
+        """The command line that runs *main_class*, with *log4j* (a file of this folder)."""
+        return [
+            self.java,
+            *HEAP_FLAGS,
+            *flags,
+            f"-Dlog4j2.configurationFile={(HERE / log4j).as_uri()}",
+            "-cp",
+            self.class_path(),
+            main_class,
+            *arguments,
+        ]
+
+    @property
+    def archived(self) -> list[str]:
+        """The flags that make use of the archive; without a word where it does not fit."""
+        return ["-Xshare:auto", f"-XX:SharedArchiveFile={self.archive}"]
+
+
+def required(*programs: str) -> list[str]:
+    """The paths of *programs*; one line that says what to install when some are not there."""
+    missing = [program for program in programs if shutil.which(program) is None]
+    if missing:
+        packages = " ".join(sorted({PACKAGES[program] for program in missing}))
+        raise PrerequisiteMissing(
+            f"needs {' and '.join(missing)} for a real Kafka broker"
+            f" (Debian, Ubuntu: apt-get install {packages})"
+        )
+    return [shutil.which(program) or program for program in programs]
+
+
+def find_java() -> tuple[str, str]:
+    """Path and version line of a Java that can run Kafka."""
+    (java,) = required("java")
+    done = subprocess.run(
+        [java, "-version"], capture_output=True, text=True, check=False, timeout=60
+    )
+    said = done.stderr.splitlines()[0] if done.stderr else "nothing"
+    found = re.search(r'version "(?:1\.)?(\d+)', said)
+    if found is None or int(found[1]) < JAVA_VERSION_MIN:
+        raise PrerequisiteMissing(
+            f"needs Java {JAVA_VERSION_MIN} or newer for a real Kafka broker, {java} says {said}"
+            f" (Debian, Ubuntu: apt-get install {PACKAGES['java']})"
+        )
+    return java, done.stderr
+
+
+def digest(*parts: bytes) -> str:
+    """A short name for what was made from *parts*."""
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
+
+
+@contextlib.contextmanager
+def locked(cache: Path) -> Iterator[None]:
+    """Hold the cache alone, among all processes; the end of a process frees its lock."""
+    cache.mkdir(parents=True, exist_ok=True)
+    (cache / ".gitignore").write_text("*\n")
+    with (cache / "lock").open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def fetched(cache: Path, pom: Path, expected: Path) -> Path:
+    """The folder with all jars of *pom*, each with its digest in *expected*; held lock assumed."""
+    home = cache / digest(pom.read_bytes())
+    lib, marker = home / "lib", home / "done"
+    listing = expected.read_text()
+    if lib.is_dir() and marker.is_file() and marker.read_text() == listing:
+        return lib
+    incoming = home / f"incoming-{os.getpid()}"
+    for leftover in [*home.glob("incoming-*"), lib]:
+        shutil.rmtree(leftover, ignore_errors=True)
+    marker.unlink(missing_ok=True)
+    incoming.mkdir(parents=True)
+    fetch(pom, incoming)
+    check_digests(incoming, listing)
+    incoming.rename(lib)
+    marker.write_text(listing)
+    return lib
+
+
+def fetch(pom: Path, folder: Path) -> None:
+    """Let Maven bring the jars of *pom* into *folder*, checksums enforced."""
+    (mvn,) = required("mvn")
+    goal = ["dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
+    done = subprocess.run(
+        [mvn, "-B", "-q", "-C", "-f", str(pom), *goal],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=FETCH_DEADLINE_S,
+        stdin=subprocess.DEVNULL,
+    )
+    if done.returncode != 0:
+        said = "\n".join((done.stdout + done.stderr).splitlines()[:20])
+        raise JarsUnusable(
+            f"Maven could not fetch the jars of {pom} (needs the network, once):\n{said}"
+        )
+
+
+def check_digests(folder: Path, listing: str) -> None:
+    """Refuse a folder that holds anything but the files of *listing*, `sha256sum`'s form."""
+    wanted = {name: sum_ for sum_, name in map(str.split, listing.splitlines())}
+    present = {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()
+    }
+    wrong = sorted({name for name, _ in wanted.items() ^ present.items()})
+    if wrong:
+        raise JarsUnusable(
+            f"{len(wrong)} of the fetched jars are not as jars.sha256 lists them:"
+            f" {', '.join(wrong)}"
+        )
+
+
+def compiled(home: Path, lib: Path, sources: Path) -> Path:
+    """The jar of all Java programs below *sources*, compiled against *lib*; held lock assumed."""
+    files = sorted(sources.rglob("*.java"))
+    jar = home / f"own-{digest(*(file.read_bytes() for file in files))}.jar"
+    if jar.is_file():
+        return jar
+    (javac,) = required("javac")
+    classes = home / "classes"
+    shutil.rmtree(classes, ignore_errors=True)
+    options = ["--release", str(JAVA_VERSION_MIN), "-Xlint:all", "-Werror", "-d", str(classes)]
+    path = ":".join(map(str, sorted(lib.glob("*.jar"))))
+    done = subprocess.run(
+        [javac, "-J-XX:TieredStopAtLevel=1", *options, "-cp", path, *map(str, files)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=COMPILE_DEADLINE_S,
+    )
+    if done.returncode != 0:
+        raise JarsUnusable(f"javac refused {sources}:\n{done.stdout}{done.stderr}")
+    pack(classes, jar)
+    return jar
+
+
+def pack(classes: Path, jar: Path) -> None:
+    """Write a jar of everything below *classes*; it is there whole or not at all."""
+    unfinished = jar.with_suffix(".unfinished")
+    with zipfile.ZipFile(unfinished, "w") as archive:
+        for path in sorted(classes.rglob("*.class")):
+            archive.write(path, path.relative_to(classes))
+    unfinished.rename(jar)

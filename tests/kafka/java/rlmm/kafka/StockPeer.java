@@ -1,0 +1,147 @@
+package rlmm.kafka;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import org.apache.kafka.common.TopicIdPartition;
+import org.apache.kafka.server.log.remote.metadata.storage.TopicBasedRemoteLogMetadataManager;
+import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentMetadata;
+
+/**
+ * Kafka's own TopicBasedRemoteLogMetadataManager behind standard input and output.
+ *
+ * <p>Arguments are the configuration that a broker would hand over, as key=value. Each line of
+ * input is a command, {"op": ...}; each gets one line of output, {"ok": ...} or {"error": class,
+ * "message": ...}. The end of the input closes the manager and ends the process.
+ */
+public final class StockPeer {
+    private static final long WRITE_DEADLINE_S = 30;
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    private final TopicBasedRemoteLogMetadataManager manager =
+            new TopicBasedRemoteLogMetadataManager();
+
+    private StockPeer() {}
+
+    public static void main(String[] args) throws Exception {
+        // Nothing but answers may reach the pipe that the other side reads.
+        PrintStream answers = System.out;
+        System.setOut(System.err);
+        Map<String, Object> configuration = new HashMap<>();
+        for (String argument : args) {
+            String[] pair = argument.split("=", 2);
+            configuration.put(pair[0], pair[1]);
+        }
+        StockPeer peer = new StockPeer();
+        peer.manager.configure(configuration);
+        peer.manager.onBrokerReady();
+        try (BufferedReader commands = new BufferedReader(
+                new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
+            for (String line; (line = commands.readLine()) != null; ) {
+                answers.println(JSON.writeValueAsString(peer.answer(line)));
+                answers.flush();
+            }
+        }
+        peer.manager.close();
+    }
+
+    private ObjectNode answer(String line) {
+        ObjectNode answer = JSON.createObjectNode();
+        try {
+            answer.set("ok", perform(JSON.readTree(line)));
+        } catch (ExecutionException failed) {
+            refuse(answer, failed.getCause());
+        } catch (Exception thrown) {
+            refuse(answer, thrown);
+        }
+        return answer;
+    }
+
+    private static void refuse(ObjectNode answer, Throwable thrown) {
+        answer.put("error", thrown.getClass().getName());
+        answer.put("message", String.valueOf(thrown.getMessage()));
+    }
+
+    private JsonNode perform(JsonNode command) throws Exception {
+        String op = command.get("op").asText();
+        return switch (op) {
+            case "assign" -> {
+                manager.onPartitionLeadershipChanges(
+                        partitions(command, "leaders"), partitions(command, "followers"));
+                yield JSON.nullNode();
+            }
+            case "stop" -> {
+                manager.onStopPartitions(partitions(command, "partitions"));
+                yield JSON.nullNode();
+            }
+            case "add" -> written(manager.addRemoteLogSegmentMetadata(
+                    Forms.segment(command.get("event"))));
+            case "update" -> written(manager.updateRemoteLogSegmentMetadata(
+                    Forms.update(command.get("event"))));
+            case "delete" -> written(manager.putRemotePartitionDeleteMetadata(
+                    Forms.partitionDelete(command.get("event"))));
+            default -> ask(op, Forms.partition(command.get("partition")), command);
+        };
+    }
+
+    private JsonNode ask(String op, TopicIdPartition partition, JsonNode command)
+            throws Exception {
+        return switch (op) {
+            case "ready" -> JSON.valueToTree(manager.isReady(partition));
+            case "list" -> listed(command.has("epoch")
+                    ? manager.listRemoteLogSegments(partition, epoch(command))
+                    : manager.listRemoteLogSegments(partition));
+            case "lookup" -> found(manager.remoteLogSegmentMetadata(
+                    partition, epoch(command), offset(command)));
+            case "next_with_txn_index" -> found(manager.nextSegmentWithTxnIndex(
+                    partition, epoch(command), offset(command)));
+            case "highest" -> JSON.valueToTree(
+                    manager.highestOffsetForEpoch(partition, epoch(command)).orElse(null));
+            case "size" -> JSON.valueToTree(manager.remoteLogSize(partition, epoch(command)));
+            default -> throw new IOException("no such command: " + op);
+        };
+    }
+
+    private static JsonNode written(CompletableFuture<Void> future) throws Exception {
+        future.get(WRITE_DEADLINE_S, TimeUnit.SECONDS);
+        return JSON.nullNode();
+    }
+
+    private static JsonNode listed(Iterator<RemoteLogSegmentMetadata> segments) {
+        var list = JSON.createArrayNode();
+        segments.forEachRemaining(segment -> list.add(Forms.form(segment)));
+        return list;
+    }
+
+    private static JsonNode found(Optional<RemoteLogSegmentMetadata> segment) {
+        return segment.<JsonNode>map(Forms::form).orElse(JSON.nullNode());
+    }
+
+    private static Set<TopicIdPartition> partitions(JsonNode command, String field) {
+        Set<TopicIdPartition> partitions = new HashSet<>();
+        command.path(field).forEach(form -> partitions.add(Forms.partition(form)));
+        return partitions;
+    }
+
+    private static int epoch(JsonNode command) {
+        return command.get("epoch").asInt();
+    }
+
+    private static long offset(JsonNode command) {
+        return command.get("offset").asLong();
+    }
+}

@@ -1,0 +1,262 @@
+"""
+One Kafka process, broker and controller in one, in a folder of its own.
+
+Its ports are known before it starts: sockets bound here and never listened on keep them for it, so
+that nobody else is given them, not even while it is down. A restart is on the same ports.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import signal
+import socket
+from typing import TYPE_CHECKING, Self
+
+from tests.kafka.login import Login
+from tests.kafka.process import GRACE_S, LEASH, JavaProcess, ProcessFailed, ProcessLog
+from tests.kafka.tools import Tools
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+    from tests.kafka.jars import Jars
+
+STARTED = "Kafka Server started"
+TIERED = "Initialized topic-based RLMM resources successfully"
+"""
+Said by Kafka's own metadata manager. A broker that is asked to stop before that takes a minute.
+"""
+
+CLEAN_STATUS = 128 + signal.SIGTERM
+"""The status of a broker that was asked to stop and did."""
+
+START_DEADLINE_S = 60.0
+CONTROLLER = "CONTROLLER"
+
+ONE_NODE = {
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",
+}
+"""What a broker needs that has nobody beside it."""
+
+QUICK = {
+    "broker.session.timeout.ms": "2000",
+    "broker.heartbeat.interval.ms": "200",
+}
+"""
+As long is a killed broker missed by nobody, and kept from coming back. Shorter, a busy machine
+loses brokers that live.
+"""
+
+PATIENT = {"broker.session.timeout.ms": "9000", "broker.heartbeat.interval.ms": "1000"}
+"""For a broker that nobody kills."""
+
+
+def kafka_id() -> str:
+    """A random id in Kafka's text form, without the leading dash that tools take for an option."""
+    text = "-"
+    while text.startswith("-"):
+        text = base64.urlsafe_b64encode(os.urandom(16)).rstrip(b"=").decode()
+    return text
+
+
+class ReservedPort:
+    """A port of the loopback that a Java process can listen on and nobody else is given."""
+
+    def __init__(self) -> None:
+        self._socket = socket.socket()
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._socket.bind(("127.0.0.1", 0))
+        self.number: int = self._socket.getsockname()[1]
+
+    def release(self) -> None:
+        """Give the port back."""
+        self._socket.close()
+
+
+class Node:
+    """
+    One Kafka node: written when it is made, running from `start` to `stop`, `kill` or `close`.
+
+    *listeners* maps each name to its security protocol; the first is the one that brokers use among
+    themselves. *properties* may be changed between starts. *voters* (node id -> controller port)
+    are all nodes of a cluster; a node alone votes alone.
+    """
+
+    def __init__(
+        self,
+        jars: Jars,
+        folder: Path,
+        *,
+        node_id: int = 1,
+        cluster_id: str | None = None,
+        listeners: Mapping[str, str] | None = None,
+        properties: Mapping[str, str] | None = None,
+        ready: Sequence[str] = (STARTED,),
+    ) -> None:
+        self.jars = jars
+        self.folder = folder
+        self.node_id = node_id
+        self.cluster_id = cluster_id or kafka_id()
+        self.listeners = dict(listeners or {"PLAINTEXT": "PLAINTEXT"})
+        self.properties = {**QUICK, **(ONE_NODE if properties is None else properties)}
+        self.ready = tuple(ready)
+        self.flags = jars.archived
+        folder.mkdir(parents=True)
+        self.log = ProcessLog(folder / "broker.log")
+        self._ports = {name: ReservedPort() for name in [*self.listeners, CONTROLLER]}
+        self.voters = {node_id: self._ports[CONTROLLER].number}
+        self._process: JavaProcess | None = None
+        self._started_at = 0
+
+    @property
+    def data(self) -> Path:
+        """The folder of partitions."""
+        return self.folder / "data"
+
+    @property
+    def configuration(self) -> Path:
+        """The file that the process was started with."""
+        return self.folder / "server.properties"
+
+    def address(self, listener: str | None = None) -> str:
+        """Host and port of a listener, of the first one when none is named."""
+        name = listener or next(iter(self.listeners))
+        return f"{self._host(name)}:{self._ports[name].number}"
+
+    @property
+    def bootstrap(self) -> str:
+        """Host and port of the first listener."""
+        return self.address()
+
+    @property
+    def login(self) -> Login:
+        """How a client gets in at the first listener, if that has no security."""
+        return Login(self.bootstrap)
+
+    @property
+    def tools(self) -> Tools:
+        """Kafka's command line tools, at the first listener."""
+        return Tools(self.jars, self.bootstrap)
+
+    @property
+    def logs(self) -> list[ProcessLog]:
+        """What the process says, over restarts."""
+        return [self.log]
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process runs."""
+        return self._process is not None and self._process.is_running
+
+    @property
+    def pid(self) -> int:
+        """The id of the process that was started last."""
+        assert self._process is not None, "never started"
+        return self._process.pid
+
+    def _host(self, listener: str) -> str:
+        """Certificates are made out for the name; everything else needs no look-up."""
+        is_tls = self.listeners.get(listener, "").endswith("SSL")
+        return "localhost" if is_tls else "127.0.0.1"
+
+    def write_configuration(self) -> None:
+        """Write the file that the process is started with."""
+        listeners = ",".join(f"{name}://{self.address(name)}" for name in self._ports)
+        protocols = {**self.listeners, CONTROLLER: "PLAINTEXT"}
+        voters = ",".join(f"{voter}@127.0.0.1:{port}" for voter, port in self.voters.items())
+        written = {
+            "process.roles": "broker,controller",
+            "node.id": str(self.node_id),
+            "listeners": listeners,
+            "listener.security.protocol.map": ",".join(map(":".join, protocols.items())),
+            "inter.broker.listener.name": next(iter(self.listeners)),
+            "controller.listener.names": CONTROLLER,
+            "controller.quorum.voters": voters,
+            "log.dirs": str(self.data),
+            "auto.create.topics.enable": "false",  # a topic that is asked for is not there yet
+            **self.properties,
+        }
+        lines = "".join(f"{name}={value}\n" for name, value in written.items())
+        self.configuration.write_text(lines)
+
+    def write_identity(self) -> None:
+        """Make the data folder known as this node's, once; that saves formatting it."""
+        identity = self.data / "meta.properties"
+        if not identity.exists():
+            self.data.mkdir(exist_ok=True)
+            identity.write_text(
+                f"version=1\ncluster.id={self.cluster_id}\n"
+                f"node.id={self.node_id}\ndirectory.id={kafka_id()}\n"
+            )
+
+    def spawn(self) -> None:
+        """Start the process and do not wait; `wait_until_ready` does."""
+        assert not self.is_running, "is running already"
+        self.end(signal.SIGKILL)
+        self.write_configuration()
+        self.write_identity()
+        command = self.jars.command(
+            LEASH,
+            "kafka.Kafka",
+            str(self.configuration),
+            log4j="broker-log4j2.properties",
+            flags=self.flags,
+        )
+        self._started_at = self.log.position
+        self._process = JavaProcess(command, self.folder, self.log)
+
+    def wait_until_ready(self, deadline_s: float = START_DEADLINE_S) -> None:
+        """Wait until the node serves; one that does not is killed and its last words are shown."""
+        try:
+            for line in self.ready:
+                self.log.wait_for(line, position=self._started_at, deadline_s=deadline_s)
+        except ProcessFailed as error:
+            status = self.end(signal.SIGKILL)
+            raise ProcessFailed(
+                f"Kafka node {self.node_id} did not start (status {status}): {error}"
+            ) from error
+
+    def start(self) -> Self:
+        """Start the process and wait until it serves."""
+        self.spawn()
+        self.wait_until_ready()
+        return self
+
+    def end(self, how: signal.Signals, grace_s: float = GRACE_S) -> int | None:
+        """End the process with a signal and give its status; None when it was never started."""
+        return None if self._process is None else self._process.end(how, grace_s)
+
+    def stop(self, grace_s: float = GRACE_S) -> int | None:
+        """Ask the process to stop, and kill it after the grace time; `CLEAN_STATUS` is clean."""
+        return self.end(signal.SIGTERM, grace_s)
+
+    def kill(self) -> None:
+        """End the process as a power cut would."""
+        self.end(signal.SIGKILL)
+
+    def close(self) -> None:
+        """Leave nothing: no process, no port. Idempotent."""
+        self.kill()
+        for port in self._ports.values():
+            port.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

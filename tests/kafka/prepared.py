@@ -1,0 +1,62 @@
+"""
+The jars, ready to run: fetched, ours compiled, and the class-data archive that halves every start.
+
+`python -m tests.kafka.prepared` does it by hand, once for a tree: half a minute, later nothing.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+from tests.kafka.jars import CACHE, HERE, Jars, compiled, digest, fetched, find_java, locked
+from tests.kafka.node import CLEAN_STATUS
+from tests.kafka.process import ProcessFailed
+from tests.kafka.tiered import tiered_node
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ARCHIVE_DEADLINE_S = 90.0
+
+
+def prepare(cache: Path = CACHE) -> Jars:
+    """
+    Make what is missing, and say where all of it lies.
+
+    `PrerequisiteMissing` where a program has to be installed first, `JarsUnusable` where the jars
+    cannot be had or are not the right ones.
+    """
+    java, version = find_java()
+    with locked(cache):
+        lib = fetched(cache, HERE / "pom.xml", HERE / "jars.sha256")
+        own = compiled(lib.parent, lib, HERE / "java")
+        archive = lib.parent / f"kafka-{digest(version.encode(), own.name.encode())}.jsa"
+        jars = Jars(java, lib, own, archive)
+        if not archive.is_file():
+            write_archive(jars)
+    return jars
+
+
+def write_archive(jars: Jars) -> None:
+    """Record the classes of a broker that starts, tiers nothing and stops: ten seconds."""
+    folder = jars.archive.with_suffix(".run")
+    shutil.rmtree(folder, ignore_errors=True)
+    unfinished = folder / "unfinished.jsa"
+    with tiered_node(jars, folder) as node:
+        node.flags = [f"-XX:ArchiveClassesAtExit={unfinished}"]
+        node.start()
+        status = node.stop(ARCHIVE_DEADLINE_S)
+        if status != CLEAN_STATUS or not unfinished.is_file():
+            raise ProcessFailed(
+                f"no class-data archive was written, status {status}:\n{node.log.tail()}"
+            )
+    for outdated in jars.archive.parent.glob("kafka-*.jsa"):
+        outdated.unlink()  # whoever still runs has it; whoever starts does well without
+    unfinished.rename(jars.archive)
+    shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{prepare().lib}\n")

@@ -1,0 +1,197 @@
+"""
+Java processes that cannot outlive us, and what they say.
+
+A process is started on a leash: it holds one end of a pipe whose other end is held here and nowhere
+else. When this process dies, killed or not, the pipe ends and so does the Java process.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import signal
+    from pathlib import Path
+
+    from tests.kafka.jars import Jars
+
+LEASH = "rlmm.kafka.Leash"
+TAIL_LINES = 40
+GRACE_S = 20.0
+"""How long a process that was asked to end may take before it is killed."""
+
+KILL_DEADLINE_S = 20.0
+TOOL_DEADLINE_S = 60.0
+
+
+class ProcessFailed(Exception):
+    """A Java process ended, or did not do what was waited for; the message carries its words."""
+
+
+class ProcessLog:
+    """The lines that a process says, over restarts: kept, written to a file, waited for."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lines: list[str] = []
+        self._changed = threading.Condition()
+        self._streams = 0
+
+    def follow(self, stream: IO[str]) -> threading.Thread:
+        """Read *stream* to its end in a thread that is given back."""
+        with self._changed:
+            self._streams += 1
+        reader = threading.Thread(target=self._read, args=(stream,), name=f"read {self.path}")
+        reader.start()
+        return reader
+
+    def _read(self, stream: IO[str]) -> None:
+        with stream, self.path.open("a", encoding="utf-8") as file:
+            for line in stream:
+                file.write(line)
+                file.flush()
+                with self._changed:
+                    self._lines.append(line.rstrip("\n"))
+                    self._changed.notify_all()
+        with self._changed:
+            self._streams -= 1
+            self._changed.notify_all()
+
+    @property
+    def position(self) -> int:
+        """How many lines were said; a place to look from later."""
+        with self._changed:
+            return len(self._lines)
+
+    def since(self, position: int) -> list[str]:
+        """The lines from *position* on."""
+        with self._changed:
+            return self._lines[position:]
+
+    def errors(self, position: int = 0) -> list[str]:
+        """The lines from *position* on with which something complains, without stack traces."""
+        return [line for line in self.since(position) if " ERROR " in line or " FATAL " in line]
+
+    def tail(self, position: int = 0) -> str:
+        """
+        The end of what was said from *position* on; where a start failed, all from the fatal line.
+        """
+        lines = self.since(position)
+        fatal = next((at for at, line in enumerate(lines) if "Fatal error" in line), len(lines))
+        return "\n".join(lines[min(fatal, max(0, len(lines) - TAIL_LINES)) :][: 2 * TAIL_LINES])
+
+    def wait_for(self, text: str, *, position: int = 0, deadline_s: float) -> str:
+        """
+        The first line from *position* on that contains *text*, as soon as it is said.
+
+        `ProcessFailed` with the last lines when the process ends before, or the time is up.
+        """
+
+        def said() -> str | None:
+            return next((line for line in self._lines[position:] if text in line), None)
+
+        with self._changed:
+            self._changed.wait_for(lambda: said() is not None or not self._streams, deadline_s)
+            line = said()
+            ended = not self._streams
+        if line is None:
+            why = "it ended" if ended else f"{deadline_s:g} s passed"
+            raise ProcessFailed(
+                f"{why} before it said {text!r}; its last lines, all in {self.path}:\n"
+                f"{self.tail(position)}"
+            )
+        return line
+
+
+class JavaProcess:
+    """One running Java process whose words go into a `ProcessLog`."""
+
+    def __init__(self, command: list[str], folder: Path, log: ProcessLog) -> None:
+        held, self._leash = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                command,
+                cwd=folder,
+                stdin=held,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                start_new_session=True,  # an interrupt at the keyboard is for the tests
+            )
+        except BaseException:
+            os.close(self._leash)
+            raise
+        finally:
+            os.close(held)
+        assert self._process.stdout is not None
+        self._reader = log.follow(self._process.stdout)
+        self._status: int | None = None
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process has not ended."""
+        return self._process.poll() is None
+
+    def end(self, how: signal.Signals, grace_s: float = GRACE_S) -> int:
+        """
+        Send a signal and give the status with which the process ended.
+
+        What has not ended after the grace time is killed. Idempotent.
+        """
+        if self._status is None:
+            self._process.send_signal(how)
+            try:
+                self._status = self._process.wait(grace_s)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._status = self._process.wait(KILL_DEADLINE_S)
+            os.close(self._leash)
+            self._reader.join(KILL_DEADLINE_S)
+        return self._status
+
+
+class Said(NamedTuple):
+    """What a command wrote."""
+
+    out: str
+    err: str
+
+
+def run_java(
+    jars: Jars, main_class: str, *arguments: str, deadline_s: float = TOOL_DEADLINE_S
+) -> Said:
+    """Run a Java command to its end; `ProcessFailed` when it fails or the time is up."""
+    held, leash = os.pipe()
+    command = jars.command(
+        LEASH, main_class, *arguments, log4j="tool-log4j2.properties", flags=jars.archived
+    )
+    try:
+        done = subprocess.run(
+            command,
+            stdin=held,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=deadline_s,
+            start_new_session=True,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ProcessFailed(f"{main_class} took more than {deadline_s:g} s: {arguments}") from error
+    finally:
+        os.close(held)
+        os.close(leash)
+    if done.returncode != 0:
+        raise ProcessFailed(
+            f"{main_class} {' '.join(arguments)} ended with status {done.returncode}:\n"
+            f"{done.stdout[-4000:]}{done.stderr[-4000:]}"
+        )
+    return Said(done.stdout, done.stderr)

@@ -1,0 +1,234 @@
+"""
+Kafka's own metadata manager as a process that can be asked: what a stock broker makes of a log.
+
+It reads the metadata topic of a running broker, as the manager inside a broker does, and answers
+with its own classes. The other side is `java/rlmm/kafka/StockPeer.java`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import subprocess
+import threading
+from typing import IO, TYPE_CHECKING, Any, Self
+
+from rlmm.conformance.event_forms import event_form, event_of
+from rlmm.metadata.segment import SegmentMetadata
+from tests.kafka.process import GRACE_S, KILL_DEADLINE_S, ProcessFailed, ProcessLog
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from types import TracebackType
+
+    from rlmm.conformance.fields import Json
+    from rlmm.metadata.events import PartitionDelete, SegmentUpdate
+    from rlmm.metadata.ids import TopicIdPartition
+    from tests.kafka.jars import Jars
+
+ANSWER_DEADLINE_S = 40.0
+PREFIX = "remote.log.metadata."
+
+
+class StockRefused(Exception):
+    """The stock manager threw; *java_class* is the full name of what."""
+
+    def __init__(self, java_class: str, message: str) -> None:
+        super().__init__(f"{java_class}: {message}")
+        self.java_class = java_class
+
+
+class StockPeer:
+    """
+    A stock metadata manager that belongs to no broker; closed, it leaves nothing.
+
+    *partitions* and *replicas* are those of the metadata topic, which is created where it does not
+    exist. *settings* are added to the manager's configuration, security for example.
+    """
+
+    def __init__(
+        self,
+        jars: Jars,
+        folder: Path,
+        bootstrap: str,
+        *,
+        partitions: int = 5,
+        replicas: int = 1,
+        broker_id: int = 77,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        (folder / "data").mkdir(parents=True)
+        configuration = {
+            "broker.id": str(broker_id),
+            "log.dir": str(folder / "data"),
+            f"{PREFIX}common.client.bootstrap.servers": bootstrap,
+            f"{PREFIX}common.client.security.protocol": "PLAINTEXT",
+            f"{PREFIX}topic.num.partitions": str(partitions),
+            f"{PREFIX}topic.replication.factor": str(replicas),
+            f"{PREFIX}topic.min.isr": str(min(2, replicas)),
+            f"{PREFIX}initialization.retry.interval.ms": "200",
+            **(settings or {}),
+        }
+        command = jars.command(
+            "rlmm.kafka.StockPeer",
+            *(f"{key}={value}" for key, value in configuration.items()),
+            log4j="tool-log4j2.properties",
+            flags=jars.archived,
+        )
+        self.log = ProcessLog(folder / "stock.log")
+        self._answers: queue.Queue[str] = queue.Queue()
+        # The end of its input ends this process too, so that it needs no other leash.
+        self._process = subprocess.Popen(
+            command,
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        answers = threading.Thread(target=self._listen, args=(self._process.stdout,))
+        answers.start()
+        self._readers = [answers, self.log.follow(self._process.stderr)]
+
+    @property
+    def logs(self) -> list[ProcessLog]:
+        """What the process says."""
+        return [self.log]
+
+    def _listen(self, stream: IO[str]) -> None:
+        with stream:
+            for line in stream:
+                self._answers.put(line)
+        self._answers.put("")
+
+    def ask(self, op: str, **command: Any) -> Any:
+        """Send one command and give the answer; `StockRefused` when the manager threw."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps({"op": op, **command}) + "\n")
+            self._process.stdin.flush()
+            line = self._answers.get(timeout=ANSWER_DEADLINE_S)
+        except (OSError, queue.Empty) as error:
+            raise self._failed(op) from error
+        if not line:
+            raise self._failed(op)
+        answer = json.loads(line)
+        if "error" in answer:
+            raise StockRefused(answer["error"], answer["message"])
+        return answer["ok"]
+
+    def _failed(self, op: str) -> ProcessFailed:
+        status = self._process.poll()
+        return ProcessFailed(
+            f"the stock manager did not answer {op!r} (status {status}), it said:\n"
+            f"{self.log.tail()}"
+        )
+
+    def assign(
+        self, *leaders: TopicIdPartition, follows: tuple[TopicIdPartition, ...] = ()
+    ) -> None:
+        """Let it lead, or follow, user partitions; it reads their history in the background."""
+        self.ask(
+            "assign",
+            leaders=[partition_form(one) for one in leaders],
+            followers=[partition_form(one) for one in follows],
+        )
+
+    def stop_partitions(self, *partitions: TopicIdPartition) -> None:
+        """Take user partitions away from it."""
+        self.ask("stop", partitions=[partition_form(one) for one in partitions])
+
+    def is_ready(self, partition: TopicIdPartition) -> bool:
+        """Whether it has read the history of a user partition."""
+        return bool(self.ask("ready", partition=partition_form(partition)))
+
+    def list(
+        self, partition: TopicIdPartition, epoch: int | None = None
+    ) -> tuple[SegmentMetadata, ...]:
+        """Its listing of a user partition, or of one leader epoch of it."""
+        only = {} if epoch is None else {"epoch": epoch}
+        forms = self.ask("list", partition=partition_form(partition), **only)
+        return tuple(segment_of(form) for form in forms)
+
+    def lookup(
+        self, partition: TopicIdPartition, epoch: int, offset: int
+    ) -> SegmentMetadata | None:
+        """The segment that holds an offset of a leader epoch."""
+        where = {"partition": partition_form(partition), "epoch": epoch, "offset": offset}
+        form = self.ask("lookup", **where)
+        return None if form is None else segment_of(form)
+
+    def next_with_txn_index(
+        self, partition: TopicIdPartition, epoch: int, offset: int
+    ) -> SegmentMetadata | None:
+        """The first segment from an offset on that has a transaction index."""
+        where = {"partition": partition_form(partition), "epoch": epoch, "offset": offset}
+        form = self.ask("next_with_txn_index", **where)
+        return None if form is None else segment_of(form)
+
+    def highest(self, partition: TopicIdPartition, epoch: int) -> int | None:
+        """The highest offset of a leader epoch that is in the tier."""
+        highest = self.ask("highest", partition=partition_form(partition), epoch=epoch)
+        return None if highest is None else int(highest)
+
+    def size(self, partition: TopicIdPartition, epoch: int) -> int:
+        """The bytes of a leader epoch that are in the tier."""
+        return int(self.ask("size", partition=partition_form(partition), epoch=epoch))
+
+    def add(self, segment: SegmentMetadata) -> None:
+        """Let it publish the start of a copy, and wait until it has read that back."""
+        self.ask("add", event=event_form(segment))
+
+    def update(self, update: SegmentUpdate) -> None:
+        """Let it publish an update, and wait until it has read that back."""
+        self.ask("update", event=event_form(update))
+
+    def delete_partition(self, delete: PartitionDelete) -> None:
+        """Let it publish a step of a partition's deletion, and wait until it has read that back."""
+        self.ask("delete", event=event_form(delete))
+
+    def close(self) -> int:
+        """End it by ending its input, kill it after a grace time; its status, 0 when clean."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):  # it ended before it had read everything
+            self._process.stdin.close()
+        try:
+            status = self._process.wait(GRACE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            status = self._process.wait(KILL_DEADLINE_S)
+        for reader in self._readers:
+            reader.join(KILL_DEADLINE_S)
+        return status
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def partition_form(partition: TopicIdPartition) -> dict[str, Json]:
+    """The form of a user partition."""
+    return {
+        "topic_id": partition.topic_id.hex(),
+        "topic": partition.topic,
+        "partition": partition.partition,
+    }
+
+
+def segment_of(form: Json) -> SegmentMetadata:
+    """The segment that an answer holds."""
+    event = event_of(form)
+    assert isinstance(event, SegmentMetadata)
+    return event

@@ -1,0 +1,134 @@
+"""Kafka's own metadata manager, asked from outside: it knows what a broker wrote, and what we."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.metadata.codec import encode
+from rlmm.metadata.events import SegmentUpdate
+from rlmm.metadata.ids import TopicIdPartition, Uuid
+from rlmm.metadata.outcomes import JAVA_CLASSES, KafkaError
+from rlmm.metadata.partitioner import metadata_partition_for
+from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
+from tests.kafka.clients import produce, until
+from tests.kafka.node import kafka_id
+from tests.kafka.stock_manager import StockPeer, StockRefused
+from tests.kafka.tiered import METADATA_PARTITIONS
+from tests.kafka.tools import METADATA_TOPIC
+from tests.support.builders import (
+    delete_finished,
+    delete_started,
+    finished,
+    partition_delete,
+    segment_id,
+    started,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.kafka.tiered import TieredKafka
+
+    Start = Callable[[str], StockPeer]
+
+
+def new_partition(topic: str) -> TopicIdPartition:
+    """A user partition that no broker knows."""
+    return TopicIdPartition(Uuid.parse(kafka_id()), topic, 0)
+
+
+async def ready(peer: StockPeer, partition: TopicIdPartition) -> None:
+    """Let *peer* lead a partition, and wait until it has read its history."""
+    peer.assign(partition)
+    await until(lambda: peer.is_ready(partition), f"the stock manager was ready for {partition}")
+
+
+async def test_stock_manager_when_it_reads_a_brokers_history_knows_its_segments(
+    kafka_broker: TieredKafka, stock_peer: Start
+) -> None:
+    """It lists each segment that the broker finished, with all fields, and finds it by offset."""
+    await kafka_broker.create_topic("stock")
+    await produce(kafka_broker.login, "stock", [b"x" * 500] * 60)
+    await kafka_broker.wait_until_tiered("stock", 3)
+    events = [found.event for found in kafka_broker.metadata_events("stock")]
+    updates = {event.id: event for event in events if isinstance(event, SegmentUpdate)}
+    copied = [
+        event.updated(updates[event.id]) for event in events if isinstance(event, SegmentMetadata)
+    ]
+
+    peer = stock_peer(kafka_broker.bootstrap)
+    partition = kafka_broker.user_partition("stock")
+    await ready(peer, partition)
+    assert len(copied) == 3
+    assert set(peer.list(partition)) == set(copied)
+    assert list(peer.list(partition, epoch=0)) == copied
+    assert peer.highest(partition, epoch=0) == 59
+    assert peer.size(partition, epoch=0) == sum(segment.size_bytes for segment in copied)
+    assert [peer.lookup(partition, 0, offset) for offset in (0, 28, 59, 60)] == [*copied, None]
+    assert peer.next_with_txn_index(partition, 0, 0) is None
+    assert peer.close() == 0
+    assert peer.log.errors() == []
+
+
+async def test_stock_manager_when_we_append_events_digests_them(
+    kafka_broker: TieredKafka, stock_peer: Start
+) -> None:
+    """Events that our codec wrote are what the stock manager answers with."""
+    partition = new_partition("ours")
+    first, second = segment_id(1, partition), segment_id(2, partition)
+    custom = bytes(range(200))
+    opened = started(first, 0, 99, {0: 0, 3: 50}, custom_metadata=b"", txn_index_empty=True)
+    update = finished(first, custom_metadata=custom)
+    unfinished = started(second, 100, 199, {3: 100}, max_timestamp_ms=7, size_bytes=3)
+    at = metadata_partition_for(partition.topic_id, 0, METADATA_PARTITIONS)
+    values = [encode(opened), encode(update), encode(unfinished)]
+    await produce(kafka_broker.login, METADATA_TOPIC, values, partition=at)
+
+    peer = stock_peer(kafka_broker.bootstrap)
+    await ready(peer, partition)
+    copied = opened.updated(update)
+    assert set(peer.list(partition)) == {copied, unfinished}
+    assert peer.lookup(partition, 3, 60) == copied
+    assert peer.lookup(partition, 3, 150) is None
+    assert peer.highest(partition, 3) == 99
+    assert peer.log.errors() == []
+    assert kafka_broker.tiering_errors() == []
+
+
+async def test_stock_manager_when_told_to_write_publishes_what_we_read(
+    kafka_broker: TieredKafka, stock_peer: Start
+) -> None:
+    """Every kind of event that it publishes decodes to what it was told, and it reads it back."""
+    partition = new_partition("theirs")
+    one = segment_id(1, partition)
+    peer = stock_peer(kafka_broker.bootstrap)
+    await ready(peer, partition)
+    opened = started(one, 5, 9, {1: 5}, custom_metadata=b"\x00\xff")
+    updates = [finished(one, custom_metadata=b"\x01"), delete_started(one), delete_finished(one)]
+    mark = partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED, partition)
+    peer.add(opened)
+    for update in updates:
+        assert [found.id for found in peer.list(partition)] == [one]
+        peer.update(update)
+    assert peer.list(partition) == ()
+    peer.delete_partition(mark)
+    read = [found.event for found in kafka_broker.metadata_events("theirs")]
+    assert read == [opened, *updates, mark]
+
+
+async def test_stock_manager_when_it_throws_is_a_refusal_with_the_class(
+    kafka_broker: TieredKafka, stock_peer: Start
+) -> None:
+    """What it refuses is told by the name of Kafka's exception, and it goes on answering."""
+    peer = stock_peer(kafka_broker.bootstrap)
+    partition, other = new_partition("refused"), new_partition("unassigned")
+    await ready(peer, partition)
+    with pytest.raises(StockRefused) as raised:
+        peer.list(other)
+    assert raised.value.java_class == JAVA_CLASSES[KafkaError.NOT_FOUND]
+    with pytest.raises(StockRefused) as raised:
+        peer.add(started(segment_id(1, partition), state=SegmentState.COPY_SEGMENT_FINISHED))
+    assert raised.value.java_class == JAVA_CLASSES[KafkaError.ILLEGAL_ARGUMENT]
+    assert peer.list(partition) == ()

@@ -1,0 +1,90 @@
+"""A broker that tiers: what it wrote of its tiering is what we read of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from rlmm.metadata.codec import encode_any
+from rlmm.metadata.events import SegmentUpdate
+from rlmm.metadata.partitioner import metadata_partition_for
+from rlmm.metadata.segment import SegmentMetadata, SegmentState
+from tests.kafka.clients import consume, produce
+from tests.kafka.tiered import METADATA_PARTITIONS
+from tests.kafka.tools import METADATA_TOPIC
+from tests.support.kafka_text import as_kafka_prints
+
+if TYPE_CHECKING:
+    from tests.kafka.tiered import TieredKafka
+
+RECORDS = [b"%03d" % number + b"x" * 497 for number in range(60)]
+SEGMENTS = 3
+"""Two full ones of 28 records, and one that is rolled because it is old."""
+
+STARTED_AT_MS = 1_795_000_000_000
+
+
+async def test_segments_when_tiered_are_read_back_and_recorded(kafka_broker: TieredKafka) -> None:
+    """
+    All records come back out of the tier, and every event of it decodes to what Kafka's own
+    formatter prints and encodes to the broker's bytes.
+    """
+    await kafka_broker.create_topic("tiered")
+    await produce(kafka_broker.login, "tiered", RECORDS, timestamp_ms=STARTED_AT_MS)
+    await kafka_broker.wait_until_tiered("tiered", SEGMENTS)
+    await kafka_broker.wait_until_trimmed("tiered")
+
+    assert len(kafka_broker.objects("tiered")) == SEGMENTS
+    records = await consume(kafka_broker.login, "tiered", count=len(RECORDS))
+    assert [record.value for record in records] == RECORDS
+
+    partition = kafka_broker.user_partition("tiered")
+    at = metadata_partition_for(partition.topic_id, 0, METADATA_PARTITIONS)
+    events = kafka_broker.metadata_events("tiered")
+    assert {found.metadata_partition for found in events} == {at}
+    assert [encode_any(found.event) for found in events] == [found.value for found in events]
+    ours = []
+    for found in events:
+        assert isinstance(found.event, SegmentMetadata | SegmentUpdate)
+        assert found.event.id.partition == partition
+        text = as_kafka_prints(found.event)
+        ours.append(f"partition: {at}, offset: {found.offset}, value: {text}")
+    printed = kafka_broker.tools.metadata_events(events[-1].offset + 1, partition=at)
+    assert ours == [line for line in printed if str(partition) in line]
+
+
+async def test_segments_when_expired_and_deleted_leave_events_of_every_state(
+    kafka_broker: TieredKafka,
+) -> None:
+    """Each segment's life is recorded from its copy to its deletion, and nothing is left over."""
+    await kafka_broker.create_topic("leaving")
+    await produce(kafka_broker.login, "leaving", RECORDS, timestamp_ms=STARTED_AT_MS)
+    await kafka_broker.wait_until_tiered("leaving", SEGMENTS)
+
+    await kafka_broker.expire("leaving", 10_000)
+    await kafka_broker.wait_until_deleted("leaving", 1)
+    assert len(kafka_broker.objects("leaving")) < SEGMENTS
+
+    await kafka_broker.delete_topic("leaving")
+    await kafka_broker.wait_until_deleted("leaving", SEGMENTS)
+    assert kafka_broker.objects("leaving") == []
+    lives: dict[bytes, list[SegmentState]] = {}
+    for found in kafka_broker.metadata_events("leaving"):
+        assert isinstance(found.event, SegmentMetadata | SegmentUpdate)
+        lives.setdefault(found.event.id.uuid, []).append(found.event.state)
+    assert Counter(map(tuple, lives.values())) == {tuple(SegmentState): SEGMENTS}
+    assert kafka_broker.tiering_errors() == []
+
+
+async def test_dump_log_when_asked_prints_what_lies_in_the_files(kafka_broker: TieredKafka) -> None:
+    """Kafka's own tool finds the events in the broker's files and no fault with them."""
+    await kafka_broker.create_topic("dumped")
+    await produce(kafka_broker.login, "dumped", RECORDS[:1])
+    await kafka_broker.wait_until_tiered("dumped", 1)
+    events = kafka_broker.metadata_events("dumped")
+    files = kafka_broker.local_segments(METADATA_TOPIC, events[0].metadata_partition)
+    dump = kafka_broker.tools.dump_log(*files, metadata=True)
+    for found in events:
+        assert isinstance(found.event, SegmentMetadata | SegmentUpdate)
+        assert f"payload: {as_kafka_prints(found.event)}\n" in dump
+    assert "isvalid: false" not in dump

@@ -1,0 +1,229 @@
+"""
+A broker that tiers: Kafka's own metadata manager, and a tier in a local folder.
+
+Intervals are short, so that what takes minutes in production takes a second. Waiting is for facts:
+files of the tier, files of the broker, records of the metadata topic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from rlmm.metadata.codec import decode
+from rlmm.metadata.events import PartitionDelete, SegmentUpdate
+from rlmm.metadata.ids import TopicIdPartition, Uuid
+from rlmm.metadata.segment import SegmentMetadata, SegmentState
+from rlmm.records.batch import Batch, walk
+from rlmm.records.record_set import RecordSet
+from rlmm.records.records import Record
+from tests.kafka.clients import create_topic, delete_topic, set_topic_settings, until
+from tests.kafka.node import ONE_NODE, STARTED, TIERED, Node
+from tests.kafka.tools import METADATA_TOPIC, Tools
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tests.kafka.jars import Jars
+    from tests.kafka.login import Login
+    from tests.kafka.process import ProcessLog
+
+METADATA_PARTITIONS = 5
+STORAGE = "org.apache.kafka.server.log.remote.storage.LocalTieredStorage"
+SEGMENT_BYTES = 16_384
+"""28 records of 500 bytes that come one by one."""
+
+TIER_DEADLINE_S = 30.0
+
+TIERED_TOPIC = {
+    "remote.storage.enable": "true",
+    "internal.segment.bytes": str(SEGMENT_BYTES),
+    "local.retention.bytes": "1",
+    "local.retention.ms": "1000",
+    "retention.ms": "-1",
+    "file.delete.delay.ms": "100",
+    "index.interval.bytes": "100",
+}
+"""
+Settings of a topic whose segments leave soon. The active one is rolled when it is a second old.
+"""
+
+
+def tiering(tier: Path, *, replicas: int = 1) -> dict[str, str]:
+    """The properties that switch tiering on, with all objects below *tier*."""
+    return {
+        "remote.log.storage.system.enable": "true",
+        "remote.log.storage.manager.class.name": STORAGE,
+        "rsm.config.dir": str(tier),
+        "remote.log.metadata.manager.listener.name": "PLAINTEXT",
+        "rlmm.config.remote.log.metadata.topic.replication.factor": str(replicas),
+        "rlmm.config.remote.log.metadata.topic.num.partitions": str(METADATA_PARTITIONS),
+        "rlmm.config.remote.log.metadata.topic.min.isr": str(min(2, replicas)),
+        "remote.log.manager.task.interval.ms": "500",
+        "log.initial.task.delay.ms": "500",
+        "log.retention.check.interval.ms": "500",
+        "log.segment.delete.delay.ms": "100",
+    }
+
+
+def tiered_node(jars: Jars, folder: Path, properties: Mapping[str, str] | None = None) -> Node:
+    """A node alone that tiers into its own folder, not started."""
+    settings = {**ONE_NODE, **tiering(folder / "tier"), **(properties or {})}
+    return Node(jars, folder, properties=settings, ready=(STARTED, TIERED))
+
+
+class MetadataEvent(NamedTuple):
+    """One record of the metadata topic, where it lies and what it says."""
+
+    metadata_partition: int
+    offset: int
+    timestamp_ms: int
+    value: bytes
+    event: SegmentMetadata | SegmentUpdate | PartitionDelete
+
+
+@dataclass(frozen=True, slots=True)
+class TieredKafka:
+    """
+    A running broker that tiers, and the facts of its tiering.
+
+    It may be shared: a test uses topics of its own, and asks for nothing but them.
+    """
+
+    node: Node
+
+    @property
+    def bootstrap(self) -> str:
+        """Host and port."""
+        return self.node.bootstrap
+
+    @property
+    def login(self) -> Login:
+        """How a client gets in."""
+        return self.node.login
+
+    @property
+    def logs(self) -> list[ProcessLog]:
+        """What the broker says."""
+        return self.node.logs
+
+    def tiering_errors(self, position: int = 0) -> list[str]:
+        """What the broker complained of, from a position of its log on, as far as tiers go."""
+        return [line for line in self.node.log.errors(position) if ".log.remote." in line]
+
+    @property
+    def tools(self) -> Tools:
+        """Kafka's command line tools for this broker."""
+        return self.node.tools
+
+    def objects(self, topic: str) -> list[Path]:
+        """The segments of *topic* that are in the tier, as files."""
+        return sorted((self.node.folder / "tier").glob(f"kafka-tiered-storage/{topic}-*/*.log"))
+
+    def local_segments(self, topic: str, partition: int = 0) -> list[Path]:
+        """The segments of a partition that the broker still has itself."""
+        return sorted((self.node.data / f"{topic}-{partition}").glob("*.log"))
+
+    def topic_id(self, topic: str, partition: int = 0) -> Uuid:
+        """The id of a topic, from the file beside its segments."""
+        written = (self.node.data / f"{topic}-{partition}" / "partition.metadata").read_text()
+        return Uuid.parse(written.partition("topic_id:")[2].strip())
+
+    def user_partition(self, topic: str, partition: int = 0) -> TopicIdPartition:
+        """The identity of a user partition."""
+        return TopicIdPartition(self.topic_id(topic, partition), topic, partition)
+
+    def metadata_record_sets(self) -> list[RecordSet]:
+        """Everything in the metadata topic, from the broker's own files."""
+        return [
+            RecordSet(partition, b"".join(file.read_bytes() for file in files))
+            for partition in range(METADATA_PARTITIONS)
+            if (files := self.local_segments(METADATA_TOPIC, partition))
+        ]
+
+    def metadata_events(self, topic: str | None = None) -> list[MetadataEvent]:
+        """
+        The events of *topic*, of all topics when none is named, by metadata partition and offset.
+
+        What does not decode is an assertion: a broker writes nothing of the kind.
+        """
+        events = []
+        for record_set in self.metadata_record_sets():
+            for batch in walk(record_set.data):
+                if not isinstance(batch, Batch):
+                    continue  # the last one, caught while it is being written
+                for record in batch.records():
+                    assert isinstance(record, Record), record
+                    event = decode(record.value)
+                    assert isinstance(event, SegmentMetadata | SegmentUpdate | PartitionDelete)
+                    found = MetadataEvent(
+                        record_set.partition,
+                        record.offset,
+                        record.timestamp_ms,
+                        record.value or b"",
+                        event,
+                    )
+                    if topic in {None, user_partition_of(event).topic}:
+                        events.append(found)
+        return events
+
+    def segments_that_reached(self, topic: str, state: SegmentState) -> int:
+        """How many segments of *topic* have an event of *state*."""
+        events = (found.event for found in self.metadata_events(topic))
+        return sum(event.state is state for event in events)
+
+    async def create_topic(
+        self, topic: str, *, partitions: int = 1, settings: Mapping[str, str] | None = None
+    ) -> None:
+        """Create a topic whose segments leave soon."""
+        wanted = {**TIERED_TOPIC, **(settings or {})}
+        await create_topic(self.login, topic, partitions=partitions, settings=wanted)
+
+    async def wait_until_tiered(
+        self, topic: str, segments: int, *, deadline_s: float = TIER_DEADLINE_S
+    ) -> None:
+        """Wait until that many segments are copied, and the metadata topic says so."""
+        await until(
+            lambda: (
+                self.segments_that_reached(topic, SegmentState.COPY_SEGMENT_FINISHED) >= segments
+            ),
+            f"{segments} segments of {topic} were tiered",
+            deadline_s=deadline_s,
+        )
+
+    async def wait_until_deleted(
+        self, topic: str, segments: int, *, deadline_s: float = TIER_DEADLINE_S
+    ) -> None:
+        """Wait until that many segments have left the tier, and the metadata topic says so."""
+        await until(
+            lambda: (
+                self.segments_that_reached(topic, SegmentState.DELETE_SEGMENT_FINISHED) >= segments
+            ),
+            f"{segments} segments of {topic} were deleted from the tier",
+            deadline_s=deadline_s,
+        )
+
+    async def wait_until_trimmed(
+        self, topic: str, partition: int = 0, *, deadline_s: float = TIER_DEADLINE_S
+    ) -> None:
+        """Wait until the broker has but one, empty segment of its own."""
+        await until(
+            lambda: len(self.local_segments(topic, partition)) == 1,
+            f"{topic}-{partition} was trimmed",
+            deadline_s=deadline_s,
+        )
+
+    async def expire(self, topic: str, retention_bytes: int) -> None:
+        """Let the oldest segments expire until about *retention_bytes* are left; does not wait."""
+        settings = {**TIERED_TOPIC, "retention.bytes": str(retention_bytes)}
+        await set_topic_settings(self.login, topic, settings)
+
+    async def delete_topic(self, topic: str) -> None:
+        """Delete a topic; what it has in the tier goes later, see `wait_until_deleted`."""
+        await delete_topic(self.login, topic)
+
+
+def user_partition_of(event: SegmentMetadata | SegmentUpdate | PartitionDelete) -> TopicIdPartition:
+    """The user partition that an event is about."""
+    return event.partition if isinstance(event, PartitionDelete) else event.id.partition

@@ -1,0 +1,85 @@
+"""Kafka's command line tools, run from the same jars; each is a Java process of about a second."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tests.kafka.process import TOOL_DEADLINE_S, run_java
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.kafka.jars import Jars
+
+TOPICS = "org.apache.kafka.tools.TopicCommand"
+CONFIGS = "kafka.admin.ConfigCommand"
+ACLS = "org.apache.kafka.tools.AclCommand"
+DUMP_LOG = "org.apache.kafka.tools.DumpLogSegments"
+CONSOLE_CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+STORAGE = "kafka.tools.StorageTool"
+METADATA_FORMATTER = (
+    "org.apache.kafka.server.log.remote.metadata.storage.serialization."
+    "RemoteLogMetadataSerde$RemoteLogMetadataFormatter"
+)
+METADATA_TOPIC = "__remote_log_metadata"
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """
+    The tools of one broker; a failing tool is a `ProcessFailed` with its words.
+
+    Their listener is the one without security. `run` takes any other class with a main method.
+    """
+
+    jars: Jars
+    bootstrap: str
+
+    def run(self, main_class: str, *arguments: str, deadline_s: float = TOOL_DEADLINE_S) -> str:
+        """Run any tool with the broker's address before its *arguments*, and give its output."""
+        address = ("--bootstrap-server", self.bootstrap)
+        return run_java(self.jars, main_class, *address, *arguments, deadline_s=deadline_s).out
+
+    def topics(self, *arguments: str) -> str:
+        """`kafka-topics`."""
+        return self.run(TOPICS, *arguments)
+
+    def configs(self, *arguments: str) -> str:
+        """`kafka-configs`."""
+        return self.run(CONFIGS, *arguments)
+
+    def acls(self, *arguments: str) -> str:
+        """`kafka-acls`."""
+        return self.run(ACLS, *arguments)
+
+    def consume(self, topic: str, count: int, *arguments: str, partition: int = 0) -> str:
+        """`kafka-console-consumer` from a partition's beginning, until it has *count* records."""
+        return self.run(
+            CONSOLE_CONSUMER,
+            *("--topic", topic, "--partition", str(partition), "--offset", "earliest"),
+            *("--max-messages", str(count), "--timeout-ms", "20000"),
+            *arguments,
+        )
+
+    def metadata_events(self, count: int, *, partition: int) -> list[str]:
+        """
+        The first *count* events of a partition of the metadata topic, as Kafka's formatter prints
+        them, one line each.
+        """
+        how = ("--formatter", METADATA_FORMATTER)
+        return self.consume(METADATA_TOPIC, count, *how, partition=partition).splitlines()
+
+    def dump_log(self, *files: Path, metadata: bool = False) -> str:
+        """
+        `kafka-dump-log` of segment or index files, their records decoded as metadata if asked.
+
+        Needs no broker. A file has to be named as the broker names it, 20 digits and a suffix.
+        """
+        return dump_log(self.jars, *files, metadata=metadata)
+
+
+def dump_log(jars: Jars, *files: Path, metadata: bool = False) -> str:
+    """`kafka-dump-log`, for files that no broker has to be there for."""
+    how = "--remote-log-metadata-decoder" if metadata else "--print-data-log"
+    return run_java(jars, DUMP_LOG, how, "--files", ",".join(map(str, files))).out

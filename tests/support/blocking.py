@@ -1,0 +1,36 @@
+"""Finds calls of ours that block the event loop; what runs in a thread may block."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from blockbuster import BlockBuster, BlockBusterFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_ALSO_BLOCKING = ("fsync", "fdatasync", "sync")
+"""Calls of `os` that the detector does not know by itself."""
+
+
+@contextmanager
+def detecting_blocking(*modules: str) -> Iterator[None]:
+    """Make blocking calls fail with `BlockingError` where *modules* make them on an event loop."""
+    detector = BlockBuster(list(modules))
+    for name in _ALSO_BLOCKING:
+        blocking = BlockBusterFunction(None, f"os.{name}", scanned_modules=list(modules))
+        detector.functions[f"os.{name}"] = blocking
+    detector.activate()
+    try:
+        yield
+    finally:
+        detector.deactivate()
+
+
+@pytest.fixture(autouse=True)
+def nothing_blocks() -> Iterator[None]:
+    """Hold every test to it that imports this fixture, or whose folder's `conftest.py` does."""
+    with detecting_blocking("rlmm"):
+        yield

@@ -1,0 +1,111 @@
+"""Disks that fail on command, for tests of what stands on `rlmm.partition_log.disk`."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from typing import TYPE_CHECKING
+
+from rlmm.partition_log.disk import Disk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+
+class FaultyDisk(Disk):
+    """
+    A disk whose next calls fail as they are told.
+
+    `fail("write", errno.ENOSPC)` makes the next write fail, *times* says how many; `shorten(n)`
+    makes the next write stop after n bytes. A fault is met in the order of its announcement.
+    """
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self._faults: dict[str, list[int]] = {}
+        self._short: list[int] = []
+
+    def fail(self, call: str, code: int = errno.EIO, times: int = 1) -> None:
+        """Let the next *times* calls of that name fail with *code*."""
+        self._faults.setdefault(call, []).extend([code] * times)
+
+    def shorten(self, size: int) -> None:
+        """Let the next write stop after *size* bytes, as on a disk that fills up."""
+        self._short.append(size)
+
+    def heal(self) -> None:
+        """No fault any more."""
+        self._faults.clear()
+        self._short.clear()
+
+    def _meet(self, call: str) -> None:
+        self.calls.append(call)
+        faults = self._faults.get(call)
+        if faults:
+            code = faults.pop(0)
+            raise OSError(code, os.strerror(code))
+
+    def open(self, path: Path, flags: int) -> int:
+        self._meet("create" if flags & os.O_CREAT else "open")
+        return super().open(path, flags)
+
+    def read(self, descriptor: int, size: int, position: int) -> bytes:
+        self._meet("read")
+        return super().read(descriptor, size, position)
+
+    def write(self, descriptor: int, buffers: Sequence[bytes | memoryview], position: int) -> int:
+        self._meet("write")
+        if self._short:
+            size = self._short.pop(0)
+            return super().write(descriptor, [b"".join(buffers)[:size]], position)
+        return super().write(descriptor, buffers, position)
+
+    def truncate(self, descriptor: int, size: int) -> None:
+        self._meet("truncate")
+        super().truncate(descriptor, size)
+
+    def sync(self, descriptor: int) -> None:
+        self._meet("sync")
+        super().sync(descriptor)
+
+    def sync_folder(self, path: Path) -> None:
+        self._meet("sync_folder")
+        super().sync_folder(path)
+
+    def remove(self, path: Path) -> None:
+        self._meet("remove")
+        super().remove(path)
+
+    def replace_file(self, path: Path, content: bytes, *, sync: bool) -> None:
+        self._meet("replace_file")
+        super().replace_file(path, content, sync=sync)
+
+
+class GatedDisk(Disk):
+    """A disk whose calls of one name wait at a gate that the test opens."""
+
+    def __init__(self, applies: Callable[[Path | None], bool] = lambda _: True) -> None:
+        self.reached = threading.Event()
+        """Set when a call waits."""
+        self.gate = threading.Event()
+        self.sync_count = 0
+        self.is_sync_gated = False
+        self._applies = applies
+        self.gate.set()
+
+    def sizes(self, folder: Path) -> dict[str, int]:
+        if self._applies(folder) and not self.is_sync_gated:
+            self._wait()
+        return super().sizes(folder)
+
+    def sync(self, descriptor: int) -> None:
+        self.sync_count += 1
+        if self.is_sync_gated:
+            self._wait()
+        super().sync(descriptor)
+
+    def _wait(self) -> None:
+        self.reached.set()
+        assert self.gate.wait(30), "the test never opened the gate"

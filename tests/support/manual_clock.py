@@ -1,0 +1,56 @@
+"""A clock for logs that moves only when a test says so: deadlines pass, nothing really waits."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from rlmm.log.doorbell import Doorbell
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+START_MS = 1_700_000_000_000
+
+
+class ManualClock:
+    """Stands still at `START_MS` until it is told to advance."""
+
+    def __init__(self) -> None:
+        self._elapsed_s = 0.0
+        self._deadlines_s: dict[asyncio.Timeout, float] = {}
+        self._bell = Doorbell()
+
+    @property
+    def deadlines(self) -> int:
+        """How many calls have a deadline that is still to come."""
+        return len(self._deadlines_s)
+
+    def now_ms(self) -> int:
+        """The start, and what was advanced since."""
+        return START_MS + round(self._elapsed_s * 1_000)
+
+    @asynccontextmanager
+    async def timeout(self, timeout_s: float) -> AsyncIterator[None]:
+        """A deadline that only `advance` can reach; one that has passed is reached at once."""
+        async with asyncio.timeout(None if timeout_s > 0 else 0) as deadline:
+            self._deadlines_s[deadline] = self._elapsed_s + timeout_s
+            self._bell.ring()
+            try:
+                yield
+            finally:
+                del self._deadlines_s[deadline]
+
+    async def until_waiting(self, deadlines: int = 1) -> None:
+        """Wait until so many calls have a deadline."""
+        while self.deadlines < deadlines:
+            await self._bell.wait()
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass: the deadlines that are due are reached."""
+        self._elapsed_s += seconds
+        now = asyncio.get_running_loop().time()
+        for deadline, due_s in self._deadlines_s.items():
+            if due_s <= self._elapsed_s:
+                deadline.reschedule(now)

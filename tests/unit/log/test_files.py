@@ -1,0 +1,307 @@
+"""The `files` log, where the contract of every log leaves it free."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.errors import AppendRefused, ConfigError, InvalidArgument, LogUnavailable
+from rlmm.log import files
+from rlmm.log.files import FilesLog
+from rlmm.log.folder import PARTITION_COUNT, TOPIC, look_at
+from rlmm.log.protocol import Bounds
+from rlmm.partition_log.registry import LogRegistry
+from rlmm.partition_log.settings import LogSettings, SyncPolicy
+from rlmm.records.batch import Batch, walk
+from rlmm.records.writer import build_batch, records_of
+from tests.conformance.log.under_test import ANSWER_S, read_on, read_until, settled
+from tests.support.manual_clock import START_MS, ManualClock
+from tests.unit.log.test_folder import BROKER_PROPERTIES, CLUSTER_ID, TOPIC_ID, listing
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+
+@asynccontextmanager
+async def opened(
+    folder: Path,
+    *,
+    partition_count: int | None = None,
+    is_observer: bool = False,
+    settings: LogSettings | None = None,
+) -> AsyncIterator[FilesLog]:
+    """The log in *folder*, closed at the end."""
+    log = await FilesLog.open(
+        folder,
+        partition_count=partition_count,
+        is_observer=is_observer,
+        settings=settings,
+        clock=ManualClock(),
+    )
+    try:
+        yield log
+    finally:
+        await log.close()
+
+
+def written_at(folder: Path) -> dict[Path, int]:
+    """When everything below *folder* was last changed."""
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+
+
+async def write_broker_folder(folder: Path, number: int, *values: bytes, epoch: int = 5) -> None:
+    """One partition of the metadata topic as a broker leaves it, and nothing of the others."""
+    registry = await LogRegistry.open(folder)
+    log = await registry.create(TOPIC, number, bytes(TOPIC_ID))
+    for value in values:
+        await log.append(build_batch(records_of([value], 0), 0), leader_epoch=epoch)
+    await registry.close()
+    (folder / "meta.properties").write_text(BROKER_PROPERTIES)
+
+
+async def test_open_when_nothing_is_configured_then_begins_with_kafkas_count(
+    tmp_path: Path,
+) -> None:
+    """A log begins in a folder that is not there, with 50 partitions in Kafka's form."""
+    folder = tmp_path / "a" / "log"
+    async with opened(folder) as log:
+        identity = await log.identity(timeout_s=ANSWER_S)
+    assert identity.partition_count == PARTITION_COUNT
+    names = {path.name for path in folder.iterdir() if path.is_dir()}
+    assert names == {f"{TOPIC}-{number}" for number in range(PARTITION_COUNT)}
+    for name in names:
+        content = (folder / name / "partition.metadata").read_text()
+        assert content == f"version: 0\ntopic_id: {identity.topic_id}"
+    assert f"cluster.id={identity.cluster_id}\n" in (folder / "meta.properties").read_text()
+
+
+async def test_open_when_two_logs_begin_then_they_are_two(tmp_path: Path) -> None:
+    """Ids are made, not derived: state of one log is void for another."""
+    identities = []
+    for name in ("one", "other"):
+        async with opened(tmp_path / name, partition_count=1) as log:
+            identities.append(await log.identity(timeout_s=ANSWER_S))
+    one, other = identities
+    assert one.cluster_id != other.cluster_id
+    assert one.topic_id != other.topic_id
+
+
+async def test_f7_f44_open_when_the_count_differs_then_is_refused_and_unchanged(
+    tmp_path: Path,
+) -> None:
+    """Failure scenarios F7 and F44: both numbers are named, and the folder stays as it was."""
+    async with opened(tmp_path, partition_count=3) as log:
+        await log.append(2, b"a", timeout_s=ANSWER_S)
+    before = listing(tmp_path)
+    with pytest.raises(ConfigError, match="made with 3 partitions, the configuration says 50"):
+        await FilesLog.open(tmp_path, partition_count=50)
+    assert listing(tmp_path) == before
+    async with opened(tmp_path) as log:
+        assert await read_until(log, 2, 0, 1) == [(0, b"a")]
+
+
+async def test_open_when_the_folder_is_something_else_then_nothing_is_written(
+    tmp_path: Path,
+) -> None:
+    """Not even a lock is left in a folder of something else."""
+    (tmp_path / "holiday.jpg").touch()
+    with pytest.raises(ConfigError, match=r"holds 'holiday\.jpg'"):
+        await FilesLog.open(tmp_path)
+    assert listing(tmp_path) == ["holiday.jpg"]
+
+
+async def test_open_when_the_folder_is_in_use_then_names_the_process(tmp_path: Path) -> None:
+    """Two writers never share a folder; an observer may look beside one."""
+    async with opened(tmp_path, partition_count=1) as log:
+        await log.append(0, b"a", timeout_s=ANSWER_S)
+        with pytest.raises(ConfigError, match=f"in use by process {os.getpid()}"):
+            await FilesLog.open(tmp_path)
+        async with opened(tmp_path, is_observer=True) as observer:
+            assert await read_until(observer, 0, 0, 1) == [(0, b"a")]
+        assert await log.append(0, b"b", timeout_s=ANSWER_S) == 1
+    async with opened(tmp_path):
+        pass
+
+
+async def test_open_when_it_was_refused_then_the_folder_is_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A beginning that fails says why, gives the lock back, and is gone on with the next time."""
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files, "keep_identity", fail)
+    with pytest.raises(ConfigError, match=r"no log of 3 partitions begun there: .*No space left"):
+        await FilesLog.open(tmp_path, partition_count=3)
+    monkeypatch.undo()
+    begun = (await asyncio.to_thread(look_at, tmp_path)).topic_id
+    assert begun is not None
+    async with opened(tmp_path, partition_count=3) as log:
+        assert (await log.identity(timeout_s=ANSWER_S)).topic_id == begun
+
+
+async def test_open_when_another_began_a_log_meanwhile_then_it_is_that_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was seen before the lock was taken is seen again under it: ids are never made twice."""
+    open_registry = LogRegistry.open
+    begun = []
+
+    async def late(*args: Any, **settings: Any) -> LogRegistry:
+        monkeypatch.undo()
+        async with opened(tmp_path, partition_count=2) as log:
+            begun.append(await log.identity(timeout_s=ANSWER_S))
+        return await open_registry(*args, **settings)
+
+    monkeypatch.setattr(LogRegistry, "open", late)
+    async with opened(tmp_path, partition_count=2) as log:
+        assert [await log.identity(timeout_s=ANSWER_S)] == begun
+
+
+async def test_observer_when_the_folder_is_a_copy_then_reads_what_is_there(
+    tmp_path: Path,
+) -> None:
+    """A part of a broker's folder is read as it is, beside other topics, and stays as it is."""
+    await write_broker_folder(tmp_path, 17, b"a", b"b")
+    (tmp_path / "orders-0").mkdir()
+    before = written_at(tmp_path)
+    async with opened(tmp_path, partition_count=50, is_observer=True) as log:
+        identity = await log.identity(timeout_s=ANSWER_S)
+        assert (identity.cluster_id, identity.topic_id) == (CLUSTER_ID, TOPIC_ID)
+        assert await read_until(log, 17, 0, 2) == [(0, b"a"), (1, b"b")]
+    assert written_at(tmp_path) == before
+
+
+async def test_f39_observer_when_a_partition_was_not_copied_then_it_is_unknown_not_empty(
+    tmp_path: Path,
+) -> None:
+    """Failure scenario F39: what is missing in a copy is an error, never offset 0 = ready."""
+    await write_broker_folder(tmp_path, 17, b"a")
+    async with opened(tmp_path, partition_count=50, is_observer=True) as log:
+        bounds = await log.bounds([16, 17], timeout_s=ANSWER_S)
+        assert bounds[17] == Bounds(0, 1)
+        assert isinstance(bounds[16], LogUnavailable)
+        with pytest.raises(LogUnavailable, match="partition 16 has no folder"):
+            await log.read(16, 0, timeout_s=ANSWER_S)
+
+
+async def test_observer_when_there_is_nothing_then_is_refused(tmp_path: Path) -> None:
+    """An observer begins no log."""
+    with pytest.raises(ConfigError, match=f"no folder {TOPIC}-N"):
+        await FilesLog.open(tmp_path, is_observer=True)
+    assert listing(tmp_path) == []
+
+
+async def test_append_when_a_broker_wrote_before_then_its_leader_epoch_goes_on(
+    tmp_path: Path,
+) -> None:
+    """A whole topic of a broker can be gone on with: epochs never go back."""
+    await write_broker_folder(tmp_path, 0, b"a", epoch=5)
+    async with opened(tmp_path, partition_count=1) as log:
+        assert await log.append(0, b"b", timeout_s=ANSWER_S) == 1
+        record_set = await read_on(log, 0, 1)
+    (batch,) = walk(record_set.data)
+    assert isinstance(batch, Batch)
+    assert batch.leader_epoch == 5
+
+
+async def test_append_when_stored_then_carries_the_clocks_time(tmp_path: Path) -> None:
+    """An event is stamped when it is appended, by the clock that was passed in."""
+    async with opened(tmp_path, partition_count=1) as log:
+        await log.append(0, b"a", timeout_s=ANSWER_S)
+        record_set = await read_on(log, 0, 0)
+    (batch,) = walk(record_set.data)
+    assert isinstance(batch, Batch)
+    assert (batch.max_timestamp_ms, batch.leader_epoch) == (START_MS, 0)
+
+
+async def test_append_when_the_segment_is_old_by_the_clock_then_a_new_one_begins(
+    tmp_path: Path,
+) -> None:
+    """Time as the log sees it is the clock that was passed in, for ages too."""
+    clock = ManualClock()
+    settings = LogSettings(segment_ms=1_000)
+    log = await FilesLog.open(tmp_path, partition_count=1, settings=settings, clock=clock)
+    try:
+        for _ in range(3):
+            await log.append(0, b"a", timeout_s=ANSWER_S)
+            clock.advance(1)
+        clock.advance(1)
+        await log.append(0, b"b", timeout_s=ANSWER_S)
+    finally:
+        await log.close()
+    names = sorted(path.name for path in (tmp_path / f"{TOPIC}-0").glob("*.log"))
+    assert [int(name[:20]) for name in names] == [0, 2, 3]
+
+
+async def test_append_when_segments_are_small_then_the_smaller_limit_holds(
+    tmp_path: Path,
+) -> None:
+    """An event that no segment could take is refused like one that is too large."""
+    settings = LogSettings(segment_bytes=1_000, sync=SyncPolicy.NEVER)
+    async with opened(tmp_path, partition_count=1, settings=settings) as log:
+        with pytest.raises(AppendRefused, match="makes a batch of 1070, allowed are 1000"):
+            await log.append(0, bytes(1_000), timeout_s=ANSWER_S)
+        assert await log.append(0, bytes(900), timeout_s=ANSWER_S) == 0
+        assert await log.append(0, bytes(900), timeout_s=ANSWER_S) == 1
+
+
+@pytest.mark.parametrize("value", [None, "text"], ids=["null", "text"])
+async def test_append_when_the_value_is_no_bytes_then_is_refused(
+    tmp_path: Path, value: bytes
+) -> None:
+    """A tombstone or a text never gets into the log."""
+    async with opened(tmp_path, partition_count=1) as log:
+        with pytest.raises(InvalidArgument, match="made of bytes"):
+            await log.append(0, value, timeout_s=ANSWER_S)
+
+
+async def test_append_when_each_group_is_synced_then_many_share_few_syncs(tmp_path: Path) -> None:
+    """By default an acknowledged event is synced; events that wait together share one sync."""
+    async with opened(tmp_path, partition_count=1) as log:
+        appends = [log.append(0, b"%d" % number, timeout_s=ANSWER_S) for number in range(50)]
+        assert sorted(await asyncio.gather(*appends)) == list(range(50))
+        partition = await log._registry.partition(TOPIC, 0)
+        statistics = partition.statistics()
+    assert (statistics.recovery_point, statistics.appends) == (50, 50)
+    assert 1 <= statistics.syncs < 25
+
+
+async def test_read_when_there_is_no_time_then_gives_what_is_in_memory(tmp_path: Path) -> None:
+    """A deadline of zero asks for what can be had at once."""
+    async with opened(tmp_path, partition_count=1) as log:
+        await log.append(0, b"a", timeout_s=ANSWER_S)
+        assert await log.read(0, 0, timeout_s=0) is not None
+        assert await log.read(0, 1, timeout_s=0) is None
+
+
+async def test_run_when_cancelled_then_ends(tmp_path: Path) -> None:
+    """The periodic work ends with the task that runs it, and the log goes on without it."""
+    async with opened(tmp_path, partition_count=1) as log:
+        running = asyncio.create_task(log.run())
+        await settled()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert await log.append(0, b"a", timeout_s=ANSWER_S) == 0
+        assert log.statistics().partitions == 1
+
+
+async def test_close_when_two_close_at_once_then_both_return_with_the_folder_free(
+    tmp_path: Path,
+) -> None:
+    """Who waits for a close has waited for all of it."""
+    log = await FilesLog.open(tmp_path, partition_count=1)
+    await log.append(0, b"a", timeout_s=ANSWER_S)
+    first = asyncio.create_task(log.close())
+    await asyncio.sleep(0)
+    await log.close()
+    async with opened(tmp_path) as again:
+        assert await read_until(again, 0, 0, 1) == [(0, b"a")]
+    await first

@@ -1,0 +1,284 @@
+"""Whose a folder is, told by its names and small files; nothing is ever written by looking."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import ConfigError
+from rlmm.log.folder import (
+    PARTITION_COUNT,
+    TOPIC,
+    UNKNOWN_CLUSTER_ID,
+    UNKNOWN_TOPIC_ID,
+    copied_identity,
+    keep_identity,
+    kept_identity,
+    look_at,
+    new_identity,
+)
+from rlmm.log.identity import random_uuid
+from rlmm.log.protocol import LogIdentity
+from rlmm.metadata.ids import Uuid
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TOPIC_ID = Uuid(bytes(range(16)))
+CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
+BROKER_PROPERTIES = f"""#
+#Wed Nov 18 10:00:00 UTC 2026
+cluster.id={CLUSTER_ID}
+directory.id=AAECAwQFBgcICQoLDA0ODw
+node.id=3
+version=1
+"""
+
+
+def make_partitions(
+    folder: Path, *numbers: int, topic_id: Uuid = TOPIC_ID, record_bytes: int = 0
+) -> None:
+    """Folders of partitions as a broker leaves them, with so many bytes of records in each."""
+    for number in numbers:
+        path = folder / f"{TOPIC}-{number}"
+        path.mkdir(parents=True)
+        (path / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}")
+        (path / "00000000000000000000.log").write_bytes(bytes(record_bytes))
+
+
+def make_ours(folder: Path, count: int) -> LogIdentity:
+    """A folder that a log of ours has lived in."""
+    make_partitions(folder, *range(count), record_bytes=70)
+    identity = LogIdentity(CLUSTER_ID, TOPIC_ID, count)
+    keep_identity(folder, identity)
+    return identity
+
+
+def listing(folder: Path) -> list[str]:
+    """Everything below *folder*."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def test_random_uuid_when_made_then_never_looks_like_an_option() -> None:
+    """Ids are made as Kafka makes them: different, and none begins with a dash."""
+    made = {random_uuid() for _ in range(500)}
+    assert len(made) == 500
+    assert not [uuid for uuid in made if str(uuid).startswith("-")]
+
+
+@pytest.mark.parametrize(("asked", "count"), [(None, 50), (7, 7)], ids=["default", "configured"])
+def test_new_identity_when_the_folder_is_not_there_then_ids_are_made(
+    tmp_path: Path, asked: int | None, count: int
+) -> None:
+    """A log begins in a folder that does not exist, with as many partitions as are asked for."""
+    found = look_at(tmp_path / "new")
+    assert not found.exists
+    one, other = new_identity(found, asked), new_identity(found, asked)
+    assert one is not None
+    assert other is not None
+    assert one.partition_count == count
+    assert one.cluster_id != other.cluster_id
+    assert one.topic_id != other.topic_id
+    assert not (tmp_path / "new").exists()
+
+
+def test_new_identity_when_a_beginning_was_broken_off_then_it_goes_on(tmp_path: Path) -> None:
+    """Folders without a record and without `meta.properties` keep the topic id they have."""
+    make_partitions(tmp_path, 0, 1, 2)
+    (tmp_path / ".lock").touch()
+    (tmp_path / "meta.properties.tmp").touch()
+    (tmp_path / "lost+found").mkdir()
+    identity = new_identity(look_at(tmp_path), 7)
+    assert identity is not None
+    assert (identity.topic_id, identity.partition_count) == (TOPIC_ID, 7)
+
+
+def test_new_identity_when_more_partitions_were_begun_then_is_refused(tmp_path: Path) -> None:
+    """Failure scenarios F7 and F44: a beginning with another count is no beginning of this log."""
+    make_partitions(tmp_path, 0, 16)
+    with pytest.raises(
+        ConfigError, match="a partition 16, the configuration says that there are 7"
+    ):
+        new_identity(look_at(tmp_path), 7)
+
+
+@pytest.mark.parametrize(
+    ("names", "complaint"),
+    [
+        (["notes.txt"], "holds 'notes.txt', which"),
+        (["b", "a", "c"], "holds 'a' and 2 more, which"),
+        (["orders-0"], "holds 'orders-0', which"),
+        ([f"{TOPIC}-3.abc-delete"], f"holds '{TOPIC}-3.abc-delete', which"),
+        (["meta.properties", "__cluster_metadata-0"], "holds '__cluster_metadata-0', which"),
+    ],
+    ids=["file", "files", "topic", "deleted", "broker"],
+)
+def test_new_identity_when_the_folder_is_something_else_then_is_refused_in_one_line(
+    tmp_path: Path, names: list[str], complaint: str
+) -> None:
+    """A folder of something else is named, with what is in it and what to do."""
+    for name in names:
+        (tmp_path / name).write_text(BROKER_PROPERTIES)
+    with pytest.raises(ConfigError, match=complaint) as caught:
+        new_identity(look_at(tmp_path), None)
+    assert str(tmp_path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_new_identity_when_records_are_there_then_is_refused(tmp_path: Path) -> None:
+    """Records without the file that says whose they are are a copy, and nobody's to write to."""
+    make_partitions(tmp_path, 0, record_bytes=70)
+    with pytest.raises(ConfigError, match=r"but no meta\.properties.*observer"):
+        new_identity(look_at(tmp_path), None)
+
+
+def test_new_identity_when_the_folder_has_had_a_life_then_there_is_none(tmp_path: Path) -> None:
+    """What was made once is kept."""
+    make_ours(tmp_path, 3)
+    assert new_identity(look_at(tmp_path), None) is None
+
+
+def test_kept_identity_when_the_folder_is_ours_then_is_as_it_was_made(tmp_path: Path) -> None:
+    """Ids and count are read back, whether the configuration names the count or not."""
+    identity = make_ours(tmp_path, 3)
+    assert kept_identity(look_at(tmp_path), None) == identity
+    assert kept_identity(look_at(tmp_path), 3) == identity
+
+
+def test_keep_identity_when_written_then_a_broker_would_read_it(tmp_path: Path) -> None:
+    """`meta.properties` is Kafka's, version 1, and one key that a broker does not look at."""
+    make_ours(tmp_path, 3)
+    lines = (tmp_path / "meta.properties").read_text().splitlines()
+    keys = [line.partition("=")[0] for line in lines]
+    assert keys == ["version", "cluster.id", "node.id", "directory.id", "rlmm.partition.count"]
+    assert lines[:2] == ["version=1", f"cluster.id={CLUSTER_ID}"]
+    assert len(lines[3].partition("=")[2]) == 22
+
+
+def test_f7_f44_kept_identity_when_the_count_differs_then_names_both(tmp_path: Path) -> None:
+    """Failure scenarios F7 and F44: the number of partitions of a log never changes."""
+    make_ours(tmp_path, 3)
+    with pytest.raises(ConfigError, match=r"made with 3 partitions, the configuration says 50"):
+        kept_identity(look_at(tmp_path), 50)
+
+
+def test_kept_identity_when_a_partition_is_missing_then_is_refused(tmp_path: Path) -> None:
+    """A log that lost a partition is not served with an empty one in its place."""
+    make_partitions(tmp_path, 0, 1, 3)
+    keep_identity(tmp_path, LogIdentity(CLUSTER_ID, TOPIC_ID, 4))
+    with pytest.raises(ConfigError, match=r"holds 3 .* expected are 4, .* missing is 2"):
+        kept_identity(look_at(tmp_path), None)
+
+
+def test_kept_identity_when_made_by_a_broker_then_its_count_must_be_said(tmp_path: Path) -> None:
+    """A broker's folder may hold a part of the topic: its folders are not counted for an answer."""
+    make_partitions(tmp_path, 0, 1, 2)
+    (tmp_path / "meta.properties").write_text(BROKER_PROPERTIES)
+    with pytest.raises(ConfigError, match="3 folders do not tell"):
+        kept_identity(look_at(tmp_path), None)
+    assert kept_identity(look_at(tmp_path), 3) == LogIdentity(CLUSTER_ID, TOPIC_ID, 3)
+    with pytest.raises(ConfigError, match=r"holds 3 .* expected are 50, .* missing is 3"):
+        kept_identity(look_at(tmp_path), 50)
+
+
+def test_kept_identity_when_an_id_is_lost_then_is_refused(tmp_path: Path) -> None:
+    """Without its ids a log is not the log that snapshots were taken of."""
+    make_ours(tmp_path, 1)
+    (tmp_path / f"{TOPIC}-0" / "partition.metadata").unlink()
+    with pytest.raises(ConfigError, match="lost its topic id"):
+        kept_identity(look_at(tmp_path), None)
+    (tmp_path / "meta.properties").write_text("version=1\nrlmm.partition.count=1\n")
+    with pytest.raises(ConfigError, match="lost its cluster id"):
+        kept_identity(look_at(tmp_path), None)
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "many", "", "٣"])
+def test_kept_identity_when_the_count_is_no_number_then_is_refused(
+    tmp_path: Path, text: str
+) -> None:
+    """A spoilt file is named with what is wrong in it."""
+    make_ours(tmp_path, 1)
+    with (tmp_path / "meta.properties").open("a") as file:
+        file.write(f"rlmm.partition.count={text}\n")
+    with pytest.raises(ConfigError, match=r"meta\.properties: rlmm\.partition\.count"):
+        kept_identity(look_at(tmp_path), None)
+
+
+def test_copied_identity_when_made_by_a_broker_then_is_read_where_it_is_told(
+    tmp_path: Path,
+) -> None:
+    """A copy of some partitions beside other topics is read: identity as far as it is there."""
+    make_partitions(tmp_path, 4, 17)
+    (tmp_path / "orders-0").mkdir()
+    (tmp_path / "meta.properties").write_text(BROKER_PROPERTIES)
+    before = listing(tmp_path)
+    assert copied_identity(look_at(tmp_path), 50) == LogIdentity(CLUSTER_ID, TOPIC_ID, 50)
+    assert listing(tmp_path) == before
+
+
+def test_copied_identity_when_nothing_says_whose_it_is_then_is_unknown(tmp_path: Path) -> None:
+    """Bare folders are readable; what they do not say is not made up."""
+    make_partitions(tmp_path, 4)
+    (tmp_path / f"{TOPIC}-4" / "partition.metadata").unlink()
+    identity = copied_identity(look_at(tmp_path), 5)
+    assert identity == LogIdentity(UNKNOWN_CLUSTER_ID, UNKNOWN_TOPIC_ID, 5)
+
+
+def test_copied_identity_when_complete_then_the_count_need_not_be_said(tmp_path: Path) -> None:
+    """All of Kafka's 50 partitions, or a count of our own, are an answer; fewer are not."""
+    make_partitions(tmp_path, *range(PARTITION_COUNT - 1))
+    with pytest.raises(ConfigError, match="49 folders do not tell"):
+        copied_identity(look_at(tmp_path), None)
+    make_partitions(tmp_path, PARTITION_COUNT - 1)
+    assert copied_identity(look_at(tmp_path), None).partition_count == PARTITION_COUNT
+    assert copied_identity(look_at(tmp_path), 60).partition_count == 60
+
+
+def test_copied_identity_when_ours_then_is_as_it_was_made(tmp_path: Path) -> None:
+    """A copy of a folder of ours knows its count, also when only some partitions were copied."""
+    identity = make_ours(tmp_path, 3)
+    for path in (tmp_path / f"{TOPIC}-1").iterdir():
+        path.unlink()
+    (tmp_path / f"{TOPIC}-1").rmdir()
+    assert copied_identity(look_at(tmp_path), None) == identity
+    with pytest.raises(ConfigError, match="made with 3 partitions, the configuration says 4"):
+        copied_identity(look_at(tmp_path), 4)
+
+
+def test_copied_identity_when_a_partition_is_beyond_the_count_then_is_refused(
+    tmp_path: Path,
+) -> None:
+    """Failure scenario F44: a copy that contradicts the configuration is not read under it."""
+    make_partitions(tmp_path, 4, 17)
+    with pytest.raises(
+        ConfigError, match="a partition 17, the configuration says that there are 16"
+    ):
+        copied_identity(look_at(tmp_path), 16)
+
+
+@pytest.mark.parametrize("exists", [True, False], ids=["empty", "absent"])
+def test_copied_identity_when_there_is_nothing_then_says_so(tmp_path: Path, exists: bool) -> None:
+    """A folder without a partition is nothing to read."""
+    folder = tmp_path if exists else tmp_path / "absent"
+    with pytest.raises(ConfigError, match=f"holds no folder {TOPIC}-N"):
+        copied_identity(look_at(folder), 50)
+
+
+def test_look_at_when_topics_are_mixed_then_names_both(tmp_path: Path) -> None:
+    """Partitions of two topics of one name are no log."""
+    make_partitions(tmp_path, 0)
+    make_partitions(tmp_path, 1, topic_id=Uuid(bytes(range(1, 17))))
+    with pytest.raises(ConfigError, match="not one topic") as caught:
+        look_at(tmp_path)
+    assert str(TOPIC_ID) in str(caught.value)
+    assert str(Uuid(bytes(range(1, 17)))) in str(caught.value)
+
+
+def test_look_at_when_it_is_a_file_then_says_so(tmp_path: Path) -> None:
+    """A file is no folder: one line with the path and the system's reason."""
+    path = tmp_path / "file"
+    path.touch()
+    with pytest.raises(ConfigError, match="Not a directory") as caught:
+        look_at(path)
+    assert str(path) in str(caught.value)

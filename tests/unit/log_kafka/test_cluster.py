@@ -1,0 +1,192 @@
+"""Finding the cluster, and finding it again: how often, whom, and what is said meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import LogNotPermitted, LogUnavailable
+from rlmm.log.protocol import Bounds
+from tests.support.fake_kafka import CLUSTER_ID, FakeKafka
+
+if TYPE_CHECKING:
+    from tests.unit.log_kafka.conftest import OpenLog
+
+ANSWER_S = 60.0
+REFUSED = LogNotPermitted("broker-0:9092: the broker refused user 'me'")
+
+
+def dial_times(kafka: FakeKafka) -> list[float]:
+    """When brokers were dialed."""
+    return [round(at, 3) for at, _, _ in kafka.dials]
+
+
+async def test_f95_log_when_kafka_is_not_up_then_attempts_become_rare(open_log: OpenLog) -> None:
+    """Failure scenario F95: 250 ms doubling to 10 s, however many callers wait."""
+    kafka = FakeKafka()
+    kafka.stop(0)
+    log = open_log(kafka)
+    identities = [log.identity(timeout_s=ANSWER_S) for _ in range(5)]
+    reads = [log.read(0, 0, timeout_s=ANSWER_S) for _ in range(5)]
+    for outcome in await asyncio.gather(*identities, *reads, return_exceptions=True):
+        assert isinstance(outcome, LogUnavailable)
+        assert "broker-0:9092: nobody listens there" in str(outcome)
+    pauses = [round(later - at, 3) for at, later in pairwise(dial_times(kafka))]
+    assert pauses == [0.25, 0.5, 1, 2, 4, 8, 10, 10, 10, 10]
+    statistics = log.statistics()
+    assert (statistics.connect_attempts, statistics.connect_failures) == (11, 11)
+    assert not statistics.is_connected
+
+
+async def test_f95_log_when_kafka_comes_up_then_the_waiting_call_is_answered(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F95: nobody has to call again, and the next outage begins at 250 ms."""
+    kafka = FakeKafka()
+    kafka.stop(0)
+    log = open_log(kafka)
+    waiting = asyncio.create_task(log.identity(timeout_s=ANSWER_S))
+    await asyncio.sleep(5)
+    kafka.down.clear()
+    assert (await waiting).cluster_id == CLUSTER_ID
+    assert log.statistics().is_connected
+    kafka.stop(0)
+    kafka.dials.clear()
+    with pytest.raises(LogUnavailable):
+        await log.identity(timeout_s=1.5)
+    assert len(kafka.dials) <= 8  # known broker and bootstrap server, at 0, 0.25 and 0.75 s
+
+
+async def test_f95_call_when_cancelled_in_the_middle_then_ends_at_once(open_log: OpenLog) -> None:
+    """Failure scenario F95: a start that is cancelled while it connects leaves no task behind."""
+    kafka = FakeKafka()
+    kafka.hangs.add((0, "dial"))
+    log = open_log(kafka)
+    waiting = asyncio.create_task(log.identity(timeout_s=ANSWER_S))
+    await asyncio.sleep(1)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    await log.close()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_f68_log_when_it_is_not_let_in_then_says_so_at_once(open_log: OpenLog) -> None:
+    """Failure scenario F68: what waiting cannot help is told at once, to reads that wait too."""
+    kafka = FakeKafka()
+    log = open_log(kafka)
+    await log.identity(timeout_s=ANSWER_S)
+    waiting = asyncio.create_task(log.read(0, 0, timeout_s=ANSWER_S))
+    await asyncio.sleep(1)
+    kafka.refuses[0] = REFUSED
+    for connection in kafka.connections[0]:
+        connection.abort()
+    begin = asyncio.get_running_loop().time()
+    with pytest.raises(LogNotPermitted, match="refused user 'me'"):
+        await waiting
+    with pytest.raises(LogNotPermitted, match="refused user 'me'"):
+        await log.identity(timeout_s=ANSWER_S)
+    assert asyncio.get_running_loop().time() - begin < 2
+    kafka.refuses.clear()
+    assert (await log.identity(timeout_s=ANSWER_S)).partition_count == 3
+
+
+async def test_log_when_a_broker_refuses_then_no_other_is_tried_with_the_same(
+    open_log: OpenLog,
+) -> None:
+    """A wrong password is not tried on every broker: users get locked for less."""
+    kafka = FakeKafka(brokers=3)
+    kafka.refuses = dict.fromkeys(range(3), REFUSED)
+    with pytest.raises(LogNotPermitted):
+        await open_log(kafka).identity(timeout_s=ANSWER_S)
+    assert len(kafka.dials) == 1
+
+
+async def test_f41_log_when_a_bootstrap_server_is_down_then_the_next_is_asked(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F41: any server that answers is enough."""
+    kafka = FakeKafka(brokers=3)
+    kafka.down = {0, 1}
+    identity = await open_log(kafka).identity(timeout_s=1)
+    assert identity.partition_count == 3
+
+
+async def test_f42_log_when_a_bootstrap_server_hangs_then_the_next_is_asked(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F42: a server that answers nothing costs three seconds, not the call."""
+    kafka = FakeKafka(brokers=2)
+    kafka.hangs = {(0, "dial")}
+    assert (await open_log(kafka).identity(timeout_s=4)).partition_count == 3
+
+
+async def test_f42_log_when_a_known_broker_hangs_then_others_are_asked_on_fresh_connections(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F42: what hangs is hung up, and asked anew when it answers again."""
+    kafka = FakeKafka(brokers=2)
+    log = open_log(kafka)
+    await log.identity(timeout_s=ANSWER_S)
+    kafka.hangs = {(0, "Metadata")}
+    for _ in range(3):
+        await log.identity(timeout_s=4)
+
+
+async def test_f41_log_when_all_known_brokers_moved_then_begins_at_the_bootstrap_servers(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F41: brokers that come back elsewhere are found by the configuration."""
+    kafka = FakeKafka(brokers=2)
+    settings = kafka.log_settings(bootstrap_servers=("broker-1:9092",))
+    log = open_log(kafka, bootstrap_servers=settings.bootstrap_servers)
+    del kafka.brokers[1]
+    assert (await log.identity(timeout_s=ANSWER_S)).partition_count == 3
+    moved = kafka.brokers.pop(0)
+    kafka.brokers[7] = moved.__class__(7, "broker-1", 9092)
+    kafka.stop(0)
+    for partition in kafka.partitions:
+        kafka.lead(partition, 1)
+    assert (await log.identity(timeout_s=ANSWER_S)).partition_count == 3
+
+
+async def test_identity_when_asked_then_is_never_from_before_the_question(
+    open_log: OpenLog,
+) -> None:
+    """Freshly means: of an answer to a question that was asked after the call."""
+    kafka = FakeKafka()
+    log = open_log(kafka)
+    before = await log.identity(timeout_s=ANSWER_S)
+    early = asyncio.create_task(log.identity(timeout_s=ANSWER_S))
+    await asyncio.sleep(0.2)
+    kafka.recreate()
+    late = await log.identity(timeout_s=ANSWER_S)
+    assert late.topic_id == kafka.topic_id != before.topic_id
+    await early
+
+
+async def test_view_when_wanted_by_many_then_one_question_is_asked(open_log: OpenLog) -> None:
+    """However many calls wait for a view, a broker is asked once."""
+    kafka = FakeKafka()
+    log = open_log(kafka)
+    await asyncio.gather(*(log.bounds([0], timeout_s=ANSWER_S) for _ in range(20)))
+    assert log.statistics().connect_attempts == 1
+
+
+async def test_node_when_it_is_dialed_then_one_connection_is_made_at_a_time(
+    open_log: OpenLog,
+) -> None:
+    """A broker that is away is dialed by one task at a time, and not again for a while."""
+    kafka = FakeKafka(brokers=2)
+    log = open_log(kafka, bootstrap_servers=("broker-1:9092",))
+    await log.identity(timeout_s=ANSWER_S)
+    kafka.stop(0)
+    kafka.dials.clear()
+    reads = [log.read(0, 0, timeout_s=10) for _ in range(4)]
+    appends = [log.append(0, b"a", timeout_s=10) for _ in range(4)]
+    await asyncio.gather(*reads, *appends, return_exceptions=True)
+    assert await log.bounds([1], timeout_s=ANSWER_S) == {1: Bounds(0, 0)}
+    assert len([broker for _, broker, _ in kafka.dials if broker == 0]) <= 20

@@ -1,0 +1,144 @@
+"""The indexes of a segment: Kafka's bytes, look-ups, and what is wrong with a file."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlmm.partition_log.index import (
+    SegmentIndex,
+    last_timestamp_ms,
+    offset_entries,
+    offset_index_fault,
+    position_at_most,
+    position_for_offset,
+    time_index_fault,
+)
+
+T = 1_700_000_000_000
+BATCH_BYTES = 1171
+FIRST_TIME = "0000018bcfe577a900000031"
+
+
+def kafkas_segment() -> SegmentIndex:
+    """Twelve batches of ten records, a second apart, as a broker's example partition has them."""
+    index = SegmentIndex(0, 4096)
+    for number in range(12):
+        index.note(number * BATCH_BYTES, number * 10 + 9, T + number * 1000 + 9)
+    index.note_time()
+    return index
+
+
+def test_index_when_built_batch_by_batch_then_is_kafkas_file() -> None:
+    """Both indexes equal a broker's, byte for byte, the closing time entry included."""
+    index = kafkas_segment()
+    assert index.offset_bytes().hex() == "000000310000124c0000005900002498"
+    assert index.time_bytes().hex() == (
+        "0000018bcfe577a9000000310000018bcfe58749000000590000018bcfe5930100000077"
+    )
+
+
+def test_time_index_when_times_run_backwards_then_notes_only_what_grew() -> None:
+    """An entry is made when the largest time has grown since the last one."""
+    index = SegmentIndex(120, 10)
+    for number in range(4):
+        index.note(number * 100, 120 + number, T - number)
+    index.note(400, 124, T + 5)
+    index.note_time()
+    index.note_time()
+    assert len(index.offsets) == 4
+    assert index.time_bytes().hex() == f"{T:016x}00000000{T + 5:016x}00000004"
+
+
+def test_index_when_read_back_then_goes_on_where_it_ended() -> None:
+    """An index that is continued holds what one built in one go holds."""
+    whole, first = kafkas_segment(), SegmentIndex(0, 4096)
+    for number in range(9):
+        first.note(number * BATCH_BYTES, number * 10 + 9, T + number * 1000 + 9)
+    second = SegmentIndex.of_files(0, 4096, first.offset_bytes(), first.time_bytes())
+    for number in range(9, 12):
+        second.note(number * BATCH_BYTES, number * 10 + 9, T + number * 1000 + 9)
+    second.note_time()
+    assert second.offset_bytes() == whole.offset_bytes()
+    assert second.time_bytes() == whole.time_bytes()
+
+
+@pytest.mark.parametrize(
+    ("offset", "position"),
+    [(0, 0), (48, 0), (49, 4684), (88, 4684), (89, 9368), (119, 9368), (2**40, 9368)],
+)
+def test_look_up_when_an_offset_is_asked_then_leads_to_its_batch_or_before(
+    offset: int, position: int
+) -> None:
+    """The entry with the largest offset at or below the target leads, in memory and in a file."""
+    index = kafkas_segment()
+    stored = offset_entries(index.offset_bytes())
+    assert position_for_offset(index.offsets, offset) == position
+    assert position_for_offset(stored, offset) == position
+
+
+@pytest.mark.parametrize(
+    ("position", "expected"), [(0, 0), (4683, 0), (4684, 4684), (9367, 4684), (99999, 9368)]
+)
+def test_look_up_when_a_position_is_asked_then_gives_the_batch_start_before(
+    position: int, expected: int
+) -> None:
+    """The last indexed batch start that is not behind the position."""
+    assert position_at_most(kafkas_segment().offsets, position) == expected
+
+
+@pytest.mark.parametrize(
+    ("timestamp_ms", "offset"), [(T, 0), (T + 4009, 0), (T + 4010, 49), (T + 99999, 119)]
+)
+def test_look_up_when_a_time_is_asked_then_nothing_so_late_lies_before(
+    timestamp_ms: int, offset: int
+) -> None:
+    """What is later than an entry's time lies behind its offset."""
+    assert kafkas_segment().offset_before_time(timestamp_ms) == offset
+
+
+def test_index_file_when_sound_then_has_no_fault() -> None:
+    """What we write passes, and so do empty files."""
+    index = kafkas_segment()
+    assert offset_index_fault(index.offset_bytes(), 0, 120, 12 * BATCH_BYTES) is None
+    assert time_index_fault(index.time_bytes(), 0, 120) is None
+    assert offset_index_fault(b"", 0, 0, 0) is None
+    assert time_index_fault(b"", 0, 0) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        pytest.param("000000310000124c00", "whole number", id="odd-length"),
+        pytest.param("000000590000249800000031000012" + "4c", "ascend", id="swapped"),
+        pytest.param("000000310000124c" + "00" * 16, "ascend", id="zero-tail"),
+        pytest.param("000000310000124c0000005900000100", "ascend", id="position-back"),
+        pytest.param("000000310000124c0000003100002498", "ascend", id="offset-twice"),
+        pytest.param("ffffffff0000124c", "ascend", id="negative"),
+        pytest.param("00000031000ffffc", "behind", id="position-behind-the-end"),
+        pytest.param("000000780000124c", "behind", id="offset-behind-the-end"),
+    ],
+)
+def test_offset_index_when_damaged_then_its_fault_is_named(content: str, what: str) -> None:
+    """What Kafka's own check lets pass is found as well."""
+    assert what in (offset_index_fault(bytes.fromhex(content), 0, 120, 12 * BATCH_BYTES) or "")
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        pytest.param(FIRST_TIME + "00", "whole number", id="odd-length"),
+        pytest.param("0000018bcfe5874900000059" + FIRST_TIME, "ascend", id="swapped"),
+        pytest.param(FIRST_TIME + "00" * 12, "ascend", id="zero-tail"),
+        pytest.param("0000018bcfe5000000000059" + FIRST_TIME, "backwards", id="offset"),
+        pytest.param("0000018bcfe577a900000078", "behind", id="behind-the-end"),
+    ],
+)
+def test_time_index_when_damaged_then_its_fault_is_named(content: str, what: str) -> None:
+    """A time index that runs backwards or past the log is not used."""
+    assert what in (time_index_fault(bytes.fromhex(content), 0, 120) or "")
+
+
+def test_newest_time_when_a_segment_is_closed_then_stands_at_the_end_of_its_time_index() -> None:
+    """The closing entry carries the largest time of the segment."""
+    assert last_timestamp_ms(kafkas_segment().time_bytes()) == T + 11_009
+    assert last_timestamp_ms(b"") == -1

@@ -1,0 +1,41 @@
+"""The detector of blocking calls finds what it is there for."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from blockbuster import BlockingError
+
+from tests.support.blocking import detecting_blocking
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def sync_file(path: Path) -> None:
+    """A call that may take as long as the disk likes."""
+    with path.open("wb") as file:
+        os.fsync(file.fileno())
+
+
+async def test_blocking_call_when_on_the_event_loop_then_it_fails(tmp_path: Path) -> None:
+    """A sync on the event loop is found, though the detector does not know it by itself."""
+    with detecting_blocking(__name__), pytest.raises(BlockingError, match=r"os\.fsync"):
+        sync_file(tmp_path / "file")
+
+
+async def test_blocking_call_when_in_a_thread_then_it_is_fine(tmp_path: Path) -> None:
+    """Work that left the event loop may block."""
+    with detecting_blocking(__name__):
+        await asyncio.to_thread(sync_file, tmp_path / "file")
+    assert (tmp_path / "file").exists()
+
+
+async def test_blocking_call_when_made_by_others_then_it_is_fine(tmp_path: Path) -> None:
+    """Only what the named modules do is held to it."""
+    with detecting_blocking("rlmm"):
+        sync_file(tmp_path / "file")
+    assert (tmp_path / "file").exists()
