@@ -41,7 +41,7 @@ async def write_batch(kafka: TieredKafka, topic: str, values: list[bytes], **how
     try:
         builder = producer.create_batch()
         for value in values:
-            builder.append(key=None, value=value, timestamp=1_700_000_000_000)
+            builder.append(key=None, value=value, timestamp=None)
         await (await producer.send_batch(builder, topic, partition=0))
     finally:
         await producer.stop()
