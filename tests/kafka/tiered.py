@@ -119,7 +119,9 @@ class TieredKafka:
 
     def objects(self, topic: str) -> list[Path]:
         """The segments of *topic* that are in the tier, as files."""
-        return sorted((self.node.folder / "tier").glob(f"kafka-tiered-storage/{topic}-[0-9]*/*.log"))
+        return sorted(
+            (self.node.folder / "tier").glob(f"kafka-tiered-storage/{topic}-[0-9]*/*.log")
+        )
 
     def local_segments(self, topic: str, partition: int = 0) -> list[Path]:
         """The segments of a partition that the broker still has itself."""

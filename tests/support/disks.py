@@ -92,13 +92,19 @@ class GatedDisk(Disk):
         self.gate = threading.Event()
         self.sync_count = 0
         self.is_sync_gated = False
+        self.is_write_gated = False
         self._applies = applies
         self.gate.set()
 
     def sizes(self, folder: Path) -> dict[str, int]:
-        if self._applies(folder) and not self.is_sync_gated:
+        if self._applies(folder) and not (self.is_sync_gated or self.is_write_gated):
             self._wait()
         return super().sizes(folder)
+
+    def write(self, descriptor: int, buffers: Sequence[bytes | memoryview], position: int) -> int:
+        if self.is_write_gated:
+            self._wait()
+        return super().write(descriptor, buffers, position)
 
     def sync(self, descriptor: int) -> None:
         self.sync_count += 1

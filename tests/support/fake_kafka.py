@@ -18,7 +18,7 @@ from rlmm.errors import LogError, LogUnavailable
 from rlmm.log.doorbell import Doorbell
 from rlmm.log.identity import random_uuid
 from rlmm.log.kafka.codes import Code
-from rlmm.log.kafka.fetch_api import FetchAnswer, Fetched, FetchRequest, Wanted
+from rlmm.log.kafka.fetch_api import NO_EPOCH, FetchAnswer, Fetched, FetchRequest, Wanted
 from rlmm.log.kafka.metadata_api import (
     EARLIEST,
     Broker,
@@ -129,6 +129,8 @@ class FakeKafka:
         """When which broker was dialed, as whom."""
         self.asked: list[tuple[int, Request[Any]]] = []
         """Every request, and by whom it was answered."""
+        self.knows_epochs = True
+        """Whether leaders can place the epoch of the batch before a position."""
         self.settings: dict[str, str] = {}
         self.code_of_settings = int(Code.NONE)
         self.created: list[CreateTopicsRequest] = []
@@ -306,7 +308,10 @@ class FakeKafka:
         code, held = self._judge("Fetch", broker, wanted.partition)
         if request._topic_id != self.topic_id:
             code = Code.UNKNOWN_TOPIC_ID
-        elif code == Code.NONE and not held.log_start <= wanted.position <= held.next_offset:
+        elif code == Code.NONE and (
+            not held.log_start <= wanted.position <= held.next_offset
+            or (wanted.last_epoch != NO_EPOCH and not self.knows_epochs)
+        ):
             code = Code.OFFSET_OUT_OF_RANGE
         if code != Code.NONE:
             return Fetched(wanted.partition, code, -1, -1, memoryview(b""))

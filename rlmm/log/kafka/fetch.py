@@ -251,7 +251,7 @@ class _Turns:
 
     def cover(self, partitions: list[int]) -> dict[int, Read]:
         turn: dict[int, Read] = {}
-        for partition in sorted(partitions, key=lambda p: not self._fetcher.trail(p).is_hungry):
+        for partition in partitions:
             read = self._fetcher.next_read(partition, self._leader)
             if read is not None:
                 turn[partition] = read

@@ -268,12 +268,9 @@ class KafkaLog:
             self._creation_trouble = None
 
     def _bind(self, view: ClusterView) -> LogIdentity:
-        """Belong to the topic of *view*; what was asked of another ends with `LogRecreated`."""
+        """Belong to the topic of *view*; calls on another were ended when the view came."""
         topic = require_topic(self._settings.topic, view)
         found = LogIdentity(view.cluster_id, topic.topic_id, len(topic.partitions))
-        error = self._recreated(view)
-        if error is not None:
-            self._fail(error)
         self._bound = found
         self._fetcher.bind(found.topic_id)
         if self._appender is not None:

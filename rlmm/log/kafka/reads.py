@@ -103,8 +103,6 @@ class Trail:
         """When the leader answered last without complaint."""
         self.bytes_wanted = 0
         """How much the batch at the position needs, where that is more than was asked for."""
-        self.is_hungry = False
-        """Whether there are records that found no room in the last answer."""
         self.timer: asyncio.TimerHandle | None = None
         """Ends the pause after the last failure."""
         self.led_by: tuple[int | None, int] | None = None
@@ -145,10 +143,7 @@ class Trail:
             return self._damaged(read, found.damage)
         if fetched.data:
             self.bytes_wanted = found.wanted or _GROWTH * max(read.bytes_max, len(fetched.data))
-            self.is_hungry = True
-        elif fetched.next_offset > read.position and not is_first:
-            self.is_hungry = True
-        else:
+        elif fetched.next_offset <= read.position or is_first:
             self.tail = read.position
             read.is_answered = True
         return Again(None)
@@ -170,7 +165,6 @@ class Trail:
         self.tail = None
         self.heard_at = self._now()
         self.bytes_wanted = 0
-        self.is_hungry = False
 
     def _refusal(self, read: Read, code: int) -> LogError | OutOfRange | Again:
         where = f"partition {read.partition}"

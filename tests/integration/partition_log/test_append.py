@@ -217,19 +217,27 @@ async def test_append_when_large_then_is_stored_like_any_other(tmp_path: Path) -
 async def test_append_when_cancelled_while_a_thread_writes_then_the_log_stays_whole(
     tmp_path: Path,
 ) -> None:
-    """A write that has begun is waited for: nothing is written over it."""
-    registry, log = await open_log(tmp_path, LogSettings(sync=SyncPolicy.NEVER))
+    """A write that has begun is waited for: nothing is written over it, and it is not forgotten."""
+    disk = GatedDisk()
+    registry, log = await open_log(tmp_path, LogSettings(sync=SyncPolicy.NEVER), disk=disk)
     large = b"".join(batch(bytes(500_000)) for _ in range(5))
     async with registry:
-        task = asyncio.create_task(log.append(large))
-        await asyncio.sleep(0)
-        assert log._writing.locked()
-        task.cancel()
-        appended = await log.append(batch(b"after"))
+        await log.append(batch(b"first"))
+        disk.is_write_gated = True
+        disk.reached.clear()
+        disk.gate.clear()
+        cancelled = asyncio.create_task(log.append(large))
+        await until_reached(disk)
+        cancelled.cancel()
+        after = asyncio.create_task(log.append(large))
+        await asyncio.sleep(0.01)
+        assert not cancelled.done()
+        assert not after.done()
+        disk.gate.set()
+        assert (await after).base_offset == 6
         with pytest.raises(asyncio.CancelledError):
-            await task
-        assert appended.base_offset in (0, 5)
-        assert (await values_of(log))[appended.base_offset] == b"after"
+            await cancelled
+        assert len(await values_of(log)) == 11
 
 
 async def test_append_when_the_segment_is_full_then_a_new_one_begins(tmp_path: Path) -> None:

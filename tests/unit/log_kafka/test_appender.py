@@ -153,6 +153,28 @@ async def test_append_when_cancelled_before_it_is_sent_then_never_is(open_log: O
     assert log.statistics().pending_appends == 0
 
 
+async def test_append_when_cancelled_between_two_attempts_then_is_not_sent_with_the_others(
+    open_log: OpenLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An attempt that never left binds nobody to the batch that was made for it."""
+    kafka = FakeKafka()
+    log = open_log(kafka)
+    await log.append(0, b"first", timeout_s=ANSWER_S)
+
+    def cut(*_: object) -> None:
+        msg = "the connection is closed"
+        raise LogUnavailable(msg)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tests.support.fake_connections.FakeConnection.send", cut)
+        cancelled, kept = appending(log, 0, b"cancelled"), appending(log, 0, b"kept")
+        await asyncio.sleep(0.05)
+        cancelled.cancel()
+        await asyncio.wait([cancelled])
+    assert await kept == 1
+    assert await read_until(log, 0, 0, 2) == [(0, b"first"), (1, b"kept")]
+
+
 async def test_append_when_too_many_wait_then_is_refused_at_once(open_log: OpenLog) -> None:
     """What waits is bounded in number and in bytes, over all partitions together."""
     kafka = FakeKafka()

@@ -16,6 +16,7 @@ FIRST = build_batch(records_of([b"a", b"b"], 5), 5, leader_epoch=2)
 SECOND = build_batch(records_of([b"c"], 7), 7, leader_epoch=3)
 HOLE = build_batch(records_of([b"d"], 8), 8, last_offset=19, leader_epoch=3)
 OLD = struct.pack(">qi", 4, 14) + bytes(4) + b"\x01" + bytes(9)
+SMALL = struct.pack(">qi", 4, 14) + bytes(4) + b"\x02" + bytes(9)
 ABSURD = struct.pack(">qi", 9, -1) + bytes(60)
 HUGE = struct.pack(">qi", 9, 2**30) + bytes(60)
 
@@ -31,6 +32,10 @@ CASES = {
     "the second's length cut off": (FIRST + SECOND[:11], WholeBatches(len(FIRST), 7, 2, 0, None)),
     "only the begin of one": (FIRST[:30], WholeBatches(0, None, -1, len(FIRST), None)),
     "a message of an old format": (OLD, WholeBatches(len(OLD), 5, -1, 0, None)),
+    "a batch smaller than its own header": (
+        SMALL,
+        WholeBatches(len(SMALL), 5, -1, 0, None),
+    ),
     "a length that none can have": (
         FIRST + ABSURD,
         WholeBatches(len(FIRST), 7, 2, 0, "a batch at offset 9 claims a length of -1"),

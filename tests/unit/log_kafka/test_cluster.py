@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import LogNotPermitted, LogUnavailable
-from rlmm.log.protocol import Bounds
+from rlmm.log.kafka.metadata_api import MetadataRequest
 from tests.support.fake_kafka import CLUSTER_ID, FakeKafka
 
 if TYPE_CHECKING:
@@ -132,8 +132,13 @@ async def test_f42_log_when_a_known_broker_hangs_then_others_are_asked_on_fresh_
     log = open_log(kafka)
     await log.identity(timeout_s=ANSWER_S)
     kafka.hangs = {(0, "Metadata")}
-    for _ in range(3):
+    for _ in range(8):
         await log.identity(timeout_s=4)
+    kafka.hangs.clear()  # but what was asked before still hangs, on its connection
+    kafka.stop(1)
+    kafka.dials.clear()
+    await log.identity(timeout_s=4)
+    assert (0, "admin") in {(broker, role) for _, broker, role in kafka.dials}
 
 
 async def test_f41_log_when_all_known_brokers_moved_then_begins_at_the_bootstrap_servers(
@@ -159,13 +164,15 @@ async def test_identity_when_asked_then_is_never_from_before_the_question(
     """Freshly means: of an answer to a question that was asked after the call."""
     kafka = FakeKafka()
     log = open_log(kafka)
-    before = await log.identity(timeout_s=ANSWER_S)
+    await log.identity(timeout_s=ANSWER_S)
+    kafka.hangs = {(0, "Metadata")}
     early = asyncio.create_task(log.identity(timeout_s=ANSWER_S))
     await asyncio.sleep(0.2)
-    kafka.recreate()
-    late = await log.identity(timeout_s=ANSWER_S)
-    assert late.topic_id == kafka.topic_id != before.topic_id
-    await early
+    late = asyncio.create_task(log.identity(timeout_s=ANSWER_S))
+    await asyncio.sleep(0.2)
+    kafka.release(0, "Metadata")
+    await asyncio.gather(early, late)
+    assert len(kafka.requests(MetadataRequest)) == 3
 
 
 async def test_view_when_wanted_by_many_then_one_question_is_asked(open_log: OpenLog) -> None:
@@ -176,17 +183,45 @@ async def test_view_when_wanted_by_many_then_one_question_is_asked(open_log: Ope
     assert log.statistics().connect_attempts == 1
 
 
-async def test_node_when_it_is_dialed_then_one_connection_is_made_at_a_time(
+async def test_node_when_it_is_away_then_is_dialed_again_after_a_pause_only(
     open_log: OpenLog,
 ) -> None:
-    """A broker that is away is dialed by one task at a time, and not again for a while."""
-    kafka = FakeKafka(brokers=2)
+    """However many tasks want a broker that is away, it is dialed once and then not for a while."""
+    kafka = FakeKafka(partitions=8, brokers=2)
     log = open_log(kafka, bootstrap_servers=("broker-1:9092",))
     await log.identity(timeout_s=ANSWER_S)
-    kafka.stop(0)
+    kafka.refuses[0] = LogUnavailable("broker-0:9092: nobody listens there")
     kafka.dials.clear()
-    reads = [log.read(0, 0, timeout_s=10) for _ in range(4)]
-    appends = [log.append(0, b"a", timeout_s=10) for _ in range(4)]
+    led = [partition for partition, held in kafka.partitions.items() if held.leader == 0]
+    reads = [log.read(partition, 0, timeout_s=10) for partition in led]
+    appends = [log.append(partition, b"a", timeout_s=10) for partition in led]
     await asyncio.gather(*reads, *appends, return_exceptions=True)
-    assert await log.bounds([1], timeout_s=ANSWER_S) == {1: Bounds(0, 0)}
-    assert len([broker for _, broker, _ in kafka.dials if broker == 0]) <= 20
+    times = [at for at, broker, _ in kafka.dials if broker == 0]
+    assert 5 < len(times) < 20
+    assert all(later - at > 0.09 for at, later in pairwise(times))
+
+
+async def test_node_when_a_dial_hangs_then_nobody_dials_beside_it(open_log: OpenLog) -> None:
+    """A broker that accepts and says nothing has one connection attempt to bear."""
+    kafka = FakeKafka(partitions=8, brokers=2)
+    log = open_log(kafka, bootstrap_servers=("broker-1:9092",))
+    await log.identity(timeout_s=ANSWER_S)
+    kafka.dials.clear()
+    kafka.hangs = {(0, "dial")}
+    appends = [log.append(partition, b"a", timeout_s=2) for partition in range(8)]
+    await asyncio.gather(*appends, return_exceptions=True)
+    assert [broker for _, broker, _ in kafka.dials].count(0) == 1
+
+
+async def test_f68_read_when_leaderless_and_not_let_in_then_is_told(open_log: OpenLog) -> None:
+    """Failure scenario F68: reads that could ask nobody hear of what waiting cannot help, too."""
+    kafka = FakeKafka()
+    kafka.lead(0, -1)
+    log = open_log(kafka)
+    waiting = asyncio.create_task(log.read(0, 0, timeout_s=ANSWER_S))
+    await asyncio.sleep(1)
+    kafka.refuses[0] = REFUSED
+    for connection in kafka.connections[0]:
+        connection.abort()
+    with pytest.raises(LogNotPermitted, match="refused user 'me'"):
+        await waiting

@@ -11,6 +11,7 @@ from rlmm.errors import LogDamaged, LogNotPermitted, LogTruncated, LogUnavailabl
 from rlmm.log.kafka.codes import Code
 from rlmm.log.kafka.desk import WORKERS_MAX
 from rlmm.log.kafka.fetch_api import FetchRequest
+from rlmm.log.kafka.metadata_api import MetadataRequest
 from tests.conformance.log.under_test import read_until, values_of
 from tests.support.fake_kafka import FakeKafka
 
@@ -84,10 +85,15 @@ async def test_read_when_news_come_then_the_reader_that_comes_back_soon_shares_t
     log = open_log(kafka, fetch_max_wait_ms=10_000)
     silent = reading(log, 1, 0)
     for number in range(50):
+        waiting = reading(log, 0, number)
+        await asyncio.sleep(0.02)
         kafka.partitions[0].store(b"%d" % number)
-        record_set = await log.read(0, number, timeout_s=ANSWER_S)
+        record_set = await waiting
         assert record_set is not None
-        assert values_of(record_set)[0] == (number, b"%d" % number)
+        assert values_of(record_set) == [(number, b"%d" % number)]
+    polls = [fetch for fetch in kafka.requests(FetchRequest) if fetch._wait_ms > 0]
+    together = [fetch for fetch in polls if len(fetch._wanted) == 2]
+    assert len(together) > len(polls) / 2
     kafka.partitions[1].store(b"at last")
     assert await silent is not None
 
@@ -187,6 +193,8 @@ async def test_f42_read_when_its_broker_hangs_then_goes_on_at_the_next_leader(
         LogUnavailable, match="partition 0 at offset 0: its leader has not answered"
     ):
         await log.read(0, 0, timeout_s=1)
+    await asyncio.sleep(0.5)
+    assert len(kafka.requests(MetadataRequest)) == 2  # who leads is asked before long
     kafka.lead(0, 1)
     begin = asyncio.get_running_loop().time()
     assert await hanging is not None
@@ -298,6 +306,37 @@ async def test_f69_read_when_its_task_dies_then_says_so_and_the_next_works(
     assert "ZeroDivisionError" in caplog.text
     kafka.partitions[0].store(b"there")
     assert await log.read(0, 0, timeout_s=ANSWER_S) is not None
+
+
+async def test_f69_read_when_its_task_is_cancelled_then_its_connection_is_not_used_again(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F69: an answer that still comes belongs to nobody, nor does its wait."""
+    kafka = FakeKafka()
+    kafka.partitions[0].store(b"there")
+    log = open_log(kafka)
+    await log.identity(timeout_s=ANSWER_S)
+    kafka.hangs = {(0, "Fetch")}
+    waiting = reading(log, 0, 0)
+    await asyncio.sleep(1)
+    (fetch,) = [task for task in asyncio.all_tasks() if task.get_name().startswith("fetch from")]
+    fetch.cancel()
+    with pytest.raises(LogUnavailable, match="died: it was cancelled"):
+        await waiting
+    kafka.hangs.clear()  # but what was asked before still hangs, on its connection
+    assert await log.read(0, 0, timeout_s=1) is not None
+
+
+async def test_read_when_the_leader_does_not_know_its_epoch_then_is_asked_without(
+    open_log: OpenLog,
+) -> None:
+    """A leader that cannot place the epoch of the batch before is no reason to wait for ever."""
+    kafka = FakeKafka()
+    kafka.partitions[0].store(b"a")
+    kafka.partitions[0].store(b"b")
+    kafka.knows_epochs = False
+    log = open_log(kafka)
+    assert await read_until(log, 0, 0, 2, bytes_max=1) == [(0, b"a"), (1, b"b")]
 
 
 async def test_read_when_its_time_is_up_then_none_only_if_the_leader_said_so(

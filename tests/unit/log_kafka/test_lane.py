@@ -258,6 +258,18 @@ async def test_f6_append_when_offsets_go_back_and_only_the_name_was_said_then_an
     assert isinstance(error_of(append), LogRecreated)
 
 
+async def test_append_when_offsets_go_back_in_the_same_topic_then_is_stored() -> None:
+    """An unclean election takes offsets back; where the topic's id was said, that is no other."""
+    into = lane()
+    put(into, b"a")
+    sent(into)
+    into.answered(told(base_offset=500))
+    (append,) = put(into, b"b")
+    sent(into)
+    into.answered(told(base_offset=7))
+    assert append.offset.result() == 7
+
+
 async def test_batch_when_nobody_waits_for_it_then_is_given_up_with_its_producer() -> None:
     """Nothing is sent for nobody; its numbers may be used up, so another producer goes on."""
     into = lane()

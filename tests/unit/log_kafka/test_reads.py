@@ -84,23 +84,22 @@ async def test_answer_when_nothing_is_there_then_the_read_stands_at_the_tail() -
 
 
 async def test_answer_when_a_batch_does_not_fit_then_is_asked_for_as_large_as_it_is() -> None:
-    """A batch that came cut off is asked for whole, and first."""
+    """A batch that came cut off is asked for whole."""
     known, read = trail(), read_at(5)
     assert known.judge(read, fetched(BATCH[:30]), is_first=False) == Again(None)
-    assert known.is_hungry
-    assert not read.is_answered
+    assert (known.tail, read.is_answered) == (None, False)
     assert known.wanted(read, 0).bytes_max == max(100, len(BATCH))
     known.judge(read, fetched(BATCH[:8]), is_first=False)
     assert known.wanted(read, 0).bytes_max == 200
 
 
-async def test_answer_when_there_was_no_room_then_the_read_is_hungry_and_not_at_the_tail() -> None:
-    """Records that found no room in the answer are fetched first in the next one."""
+async def test_answer_when_there_was_no_room_then_the_read_is_not_at_the_tail() -> None:
+    """Records that found no room in the answer are there; only who stood first would have them."""
     known, read = trail(), read_at(5)
     assert known.judge(read, fetched(next_offset=9), is_first=False) == Again(None)
-    assert (known.is_hungry, known.tail, read.is_answered) == (True, None, False)
-    known.judge(read, fetched(BATCH), is_first=True)
-    assert not known.is_hungry
+    assert (known.tail, read.is_answered) == (None, False)
+    assert known.judge(read, fetched(next_offset=9), is_first=True) == Again(None)
+    assert (known.tail, read.is_answered) == (5, True)
 
 
 @pytest.mark.parametrize(
