@@ -159,6 +159,14 @@ def user_partition_count(event_count: int) -> int:
     return max(event_count // EVENTS_PER_PARTITION, 1)
 
 
+def history_partitions(
+    count: int, *, seed: int = 1, metadata_partitions: int = METADATA_PARTITIONS
+) -> list[UserPartition]:
+    """The user partitions of a history, as they are before its first event."""
+    rng = Random(seed)
+    return [UserPartition(rng, number, metadata_partitions) for number in range(count)]
+
+
 def written_events(
     user_partitions: int, *, seed: int = 1, metadata_partitions: int = METADATA_PARTITIONS
 ) -> Iterator[WrittenEvent]:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from rlmm.cli.config import text
 from rlmm.cli.main import cli
+from rlmm.config.keys import KEYS
 from rlmm.conformance.rules import RULE_TEXTS
 from rlmm.errors import RlmmError
 from rlmm.metadata.outcomes import JAVA_CLASSES, KafkaError, Level, Outcome, outcome_of
@@ -22,6 +24,7 @@ from rlmm.metadata.verdicts import Rejected, RejectReason, Undecodable, Undecoda
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Set
 
+    from rlmm.config.keys import Key
     from rlmm.metadata.verdicts import Verdict
 
 HELP_WIDTH = 96
@@ -76,6 +79,20 @@ def _first_sentence(error: type[RlmmError]) -> str:
     """What the class says of itself, as one table cell."""
     first_paragraph = (error.__doc__ or "").strip().split("\n\n")[0]
     return " ".join(first_paragraph.split()).replace("|", "\\|")
+
+
+def configuration_reference(*sections: str) -> str:
+    """One row for each key of these sections: spellings, type, default and reason."""
+    head = ["| key, variable, flag | what it is | default | why |", "| --- | --- | --- | --- |"]
+    rows = [_key_row(key) for key in KEYS.values() if key.section in sections]
+    return "\n" + "\n".join(head + rows) + "\n\n"
+
+
+def _key_row(key: Key) -> str:
+    spellings = f"`{key.path}`<br>`{key.env}`<br>`{key.flag}`"
+    default = "unset" if key.default is None else f"`{text(key.default)}`"
+    reason = key.reason.replace("|", "\\|")
+    return f"| {spellings} | {key.allowed} | {default.replace('``', 'empty')} | {reason} |"
 
 
 def rules_reference() -> str:

@@ -1,223 +1,160 @@
 """
-`rlmm demo`: a recorded history goes through the state machine, and the answers are shown.
+`rlmm demo`: the service's life in one story, on the embedded log, in a folder of its own.
 
-The history was written by a real broker and is part of the package; nothing is connected to and
-nothing is written. The second half adds what goes wrong in practice, to show what becomes of it.
+A service starts, a history that a real broker wrote is written through it, it answers, it is killed
+with SIGKILL, and another one goes on from the snapshot and gives the same answers. Nothing outside
+of the folder is touched.
 """
 
 from __future__ import annotations
 
-import base64
 import json
-from dataclasses import dataclass, replace
-from importlib.resources import files
-from typing import TYPE_CHECKING
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
+from rlmm.cli.demo_history import recorded_history, show_history
 from rlmm.cli.output import print_table
-from rlmm.metadata.codec import encode, encode_any
-from rlmm.metadata.events import Event, SegmentUpdate
-from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
-from rlmm.metadata.partitioner import metadata_partition_for
-from rlmm.metadata.python_shard import PythonShard
-from rlmm.metadata.segment import SegmentMetadata, SegmentState
-from rlmm.records.record_set import RecordSet
-from rlmm.records.records import Record
-from rlmm.records.writer import build_batch
+from rlmm.errors import EngineFailed
 
 if TYPE_CHECKING:
-    from rlmm.metadata.report import Report
+    from types import TracebackType
 
 
-@dataclass(frozen=True, slots=True)
-class History:
-    """A recorded metadata topic: the record set of each partition that has one."""
+class DemoService:
+    """A service in a process of its own, told what to do line by line."""
 
-    kafka_version: str
-    partition_count: int
-    record_sets: tuple[RecordSet, ...]
+    def __init__(self, folder: Path) -> None:
+        self._process = subprocess.Popen(  # noqa: S603  # our own program, with a folder of ours
+            [sys.executable, "-m", "rlmm.cli.demo_service", str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
 
+    @property
+    def pid(self) -> int:
+        """Of its process."""
+        return self._process.pid
 
-def recorded_history() -> History:
-    """The history that comes with the package."""
-    text = files("rlmm.cli").joinpath("data/recorded_history.json").read_text(encoding="utf-8")
-    document = json.loads(text)
-    record_sets = tuple(
-        RecordSet(entry["partition"], base64.b64decode(entry["record_set_base64"]))
-        for entry in document["partitions"]
-    )
-    return History(document["kafka"], document["metadata_partitions"], record_sets)
+    def ask(self, command: str, *arguments: int) -> dict[str, Any]:
+        """Have it do something, and return what it says of it."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(json.dumps([command, *arguments]) + "\n")
+            self._process.stdin.flush()
+        except OSError:
+            pass  # it is gone: what it said last, or that it said nothing, comes below
+        line = self._process.stdout.readline()
+        if not line:
+            msg = f"the demonstration's service ended with status {self._process.wait()}"
+            raise EngineFailed(msg)
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def kill(self) -> int:
+        """End it as a power loss of the process would; its status."""
+        self._process.send_signal(signal.SIGKILL)
+        return self._process.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._process.kill()
+        self._process.communicate()
 
 
 @click.command()
-def demo() -> None:
-    """Play a recorded history through the state machine and show the answers."""
-    history = recorded_history()
-    click.echo(
-        f"A metadata topic of {history.partition_count} partitions, recorded from Apache Kafka "
-        f"{history.kafka_version}:\nthree topics tiered, one of them deleted, one expiring.\n"
-    )
-    shards = _replay(history)
-    partitions = sorted(
-        (partition for shard in shards.values() for partition in shard.partitions()), key=str
-    )
-    _show_partitions(shards, partitions, history)
-    _show_lookups(shards, partitions, history)
-    _show_trouble(shards, partitions, history)
-    _show_images(shards)
+@click.option("--history", is_flag=True, help="Play the recorded history only, in memory.")
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where log and snapshots are kept, and stay; without it in a temporary folder.",
+)
+def demo(*, history: bool, folder: Path | None) -> None:
+    """Start, write, read, kill, restart from the snapshot: the same answers. Takes seconds."""
+    if history:
+        show_history()
+        return
+    with ExitStack() as closing:
+        if folder is None:
+            folder = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="rlmm-demo-")))
+        _story(folder)
 
 
-def _replay(history: History) -> dict[int, PythonShard]:
-    shards = {at: PythonShard(at) for at in range(history.partition_count)}
+def _story(folder: Path) -> None:
+    recorded = recorded_history()
+    with DemoService(folder) as service:
+        started = service.ask("start")
+        click.echo(
+            f"1. A service starts on an embedded log: {started['partitions']} metadata partitions, "
+            f"all answered from, nothing in them.\n"
+        )
+        first = service.ask("write", 0, 50)
+        service.ask("snapshot")
+        rest = service.ask("write", 50, 1_000)
+        written = {
+            verdict: first["verdicts"].get(verdict, 0) + rest["verdicts"].get(verdict, 0)
+            for verdict in {**first["verdicts"], **rest["verdicts"]}
+        }
+        told = ", ".join(f"{count} {verdict}" for verdict, count in written.items())
+        click.echo(
+            f"2. A history that Apache Kafka {recorded.kafka_version} wrote is written through "
+            f"it, and each writer hears what became of its event:\n   {told}. "
+            f"A snapshot was taken after the first {first['count']}.\n"
+        )
+        before = service.ask("answers")
+        _show("3. It answers", before)
+        status = service.kill()
+    click.echo(f"4. Killed with SIGKILL (status {status}), and another one starts in the folder:")
+    with DemoService(folder) as service:
+        again = service.ask("start")
+        click.echo(
+            f"   {again['restored']} metadata partitions come from their snapshots, "
+            f"{again['replayed']} records are read behind them.\n"
+        )
+        after = service.ask("answers")
+        same = sum(before["partitions"][key] == found for key, found in after["partitions"].items())
+        click.echo(
+            f"5. The same answers: {same} of {len(before['partitions'])} user partitions, "
+            f"{_lookups(before)} look-ups.\n"
+        )
+        refused = service.ask("trouble")
+        print_table(
+            "6. What is no answer, and what is not taken",
+            ("written or asked", "error", "why"),
+            [tuple(row) for row in refused["rows"]],
+        )
+        service.ask("stop")
+    if before["partitions"] != after["partitions"]:
+        msg = "the restarted service answers differently: this is a fault of ours, please report it"
+        raise EngineFailed(msg)
+
+
+def _lookups(answers: dict[str, Any]) -> int:
+    return sum(len(found["lookups"]) for found in answers["partitions"].values())
+
+
+def _show(title: str, answers: dict[str, Any]) -> None:
     rows = []
-    for record_set in history.record_sets:
-        report = shards[record_set.partition].apply(record_set)
-        tally = report.tally
-        rows.append(
-            (record_set.partition, len(record_set.data), tally.offsets, tally.applied,
-             tally.rejected, tally.undecodable, report.next_offset)
-        )  # fmt: skip
+    for name, found in answers["partitions"].items():
+        shown = {offset: (segment or "none") for offset, segment in found["lookups"]}
+        rows.append((name, found["segments"], found["bytes"], found["highest"], shown[100]))
     print_table(
-        "1. Replay, metadata partition by metadata partition",
-        ("partition", "bytes", "offsets", "applied", "rejected", "undecodable", "position"),
-        rows,
-    )
-    return shards
-
-
-def _shard_of(
-    shards: dict[int, PythonShard], partition: TopicIdPartition, history: History
-) -> PythonShard:
-    at = metadata_partition_for(partition.topic_id, partition.partition, history.partition_count)
-    return shards[at]
-
-
-def _show_partitions(
-    shards: dict[int, PythonShard], partitions: list[TopicIdPartition], history: History
-) -> None:
-    rows = []
-    for partition in partitions:
-        shard = _shard_of(shards, partition, history)
-        segments = shard.segments(partition)
-        span = f"{segments[0].start_offset}-{segments[-1].last_offset}" if segments else "none"
-        rows.append(
-            (f"{partition.topic}-{partition.partition}", shard.partition, len(segments), span,
-             shard.size(partition), shard.highest_offset(partition, 0))
-        )  # fmt: skip
-    print_table(
-        "2. What the tier holds (epoch 0; the watermark outlives deleted segments)",
-        ("user partition", "metadata partition", "segments", "offsets", "bytes", "highest offset"),
-        rows,
-    )
-
-
-def _show_lookups(
-    shards: dict[int, PythonShard], partitions: list[TopicIdPartition], history: History
-) -> None:
-    rows = []
-    for partition in partitions:
-        shard = _shard_of(shards, partition, history)
-        for offset in (0, 100, 300):
-            found = shard.segment_for(partition, 0, offset)
-            indexed = shard.next_segment_with_txn_index(partition, 0, offset)
-            rows.append(
-                (f"{partition.topic}-{partition.partition}", offset, _named(found), _named(indexed))
-            )
-    print_table(
-        "3. Which segment holds an offset, and where the next transaction index is",
-        ("user partition", "offset", "segment", "next with a transaction index"),
-        rows,
-    )
-
-
-def _named(segment: SegmentMetadata | None) -> str:
-    if segment is None:
-        return "none"
-    return f"{segment.id.uuid} {segment.start_offset}-{segment.last_offset}"
-
-
-def _show_trouble(
-    shards: dict[int, PythonShard], partitions: list[TopicIdPartition], history: History
-) -> None:
-    """Append what a careless or unlucky writer sends, and show what becomes of each record."""
-    partition = next(one for one in partitions if one.topic == "payments")
-    shard = _shard_of(shards, partition, history)
-    kept = shard.segments(partition)[3]
-    short = replace(
-        kept,
-        id=SegmentId(partition, Uuid(b"a shorter copy!!")),
-        last_offset=kept.start_offset + 9,
-        state=SegmentState.COPY_SEGMENT_STARTED,
-        custom_metadata=None,
-    )
-    steps: list[tuple[str, bytes | None]] = [
-        ("a finish repeated by a retry", encode(_update(kept, SegmentState.COPY_SEGMENT_FINISHED))),
-        ("deletion finished, never started",
-         encode(_update(kept, SegmentState.DELETE_SEGMENT_FINISHED))),
-        ("update of a segment nobody started",
-         encode(_update(replace(kept, id=SegmentId(partition, Uuid(b"never started...")))))),
-        ("a second, shorter copy starts", encode(short)),
-        ("and finishes late, in the same slot", encode(_update(short))),
-        ("a tombstone", None),
-        ("a record cut short", encode_any(kept)[:40]),
-    ]  # fmt: skip
-    first = shard.position
-    records = [
-        Record(first + at, kept.event_timestamp_ms, None, value, ())
-        for at, (_, value) in enumerate(steps)
-    ]
-    report = shard.apply(RecordSet(shard.partition, build_batch(records, first)))
-    verdicts = _verdicts(report)
-    print_table(
-        f"4. What goes wrong in practice, appended behind offset {first - 1}",
-        ("offset", "record", "verdict"),
-        [
-            (first + at, what, verdicts.get(first + at, "applied"))
-            for at, (what, _) in enumerate(steps)
-        ],
-    )
-    offset = kept.last_offset
-    click.echo(
-        f"Kafka would now report offset {offset} of {partition.topic}-{partition.partition} as "
-        f"absent: the short copy hides it.\nHere: {_named(shard.segment_for(partition, 0, offset))}"
-    )
-    broken = shard.validate()
-    click.echo(f"Internal rules broken by all this: {len(broken)}\n")
-
-
-def _update(
-    segment: SegmentMetadata, state: SegmentState = SegmentState.COPY_SEGMENT_FINISHED
-) -> Event:
-    return SegmentUpdate(
-        segment.id,
-        segment.broker_id,
-        segment.event_timestamp_ms,
-        segment.custom_metadata,
-        state,
-    )
-
-
-def _verdicts(report: Report) -> dict[int, str]:
-    return {entry.offset: _in_words(entry.verdict) for entry in report.entries}
-
-
-def _in_words(verdict: object) -> str:
-    name = type(verdict).__name__.lower()
-    why = getattr(verdict, "reason", None) or getattr(verdict, "remark", None)
-    return f"{name}: {why}" if why else name
-
-
-def _show_images(shards: dict[int, PythonShard]) -> None:
-    rows = []
-    for shard in shards.values():
-        if not shard.position:
-            continue
-        image = shard.image()
-        same = PythonShard.from_image(image).image() == image
-        rows.append((shard.partition, shard.position, len(image), "yes" if same else "NO"))
-    print_table(
-        "5. State images, written and read back",
-        ("metadata partition", "position", "bytes", "same state"),
+        title,
+        ("user partition", "segments", "bytes", "highest offset", "segment with offset 100"),
         rows,
     )

@@ -24,8 +24,11 @@ EXIT_USAGE = 2
 """The command or its configuration is wrong; nothing was started."""
 
 SUBCOMMANDS = {
+    "config": "rlmm.cli.config:config",
     "conformance": "rlmm.cli.conformance:conformance",
     "demo": "rlmm.cli.demo:demo",
+    "serve": "rlmm.cli.serve:serve_command",
+    "snapshot": "rlmm.cli.snapshot_write:snapshot",
 }
 """Name of each subcommand -> where its click command stands, as module:attribute."""
 

@@ -9,9 +9,11 @@ copy of what a broker has, complete or not, and it ends where it ended when it w
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 from typing import TYPE_CHECKING, Self
 
+from rlmm.clock import SYSTEM_CLOCK
 from rlmm.errors import (
     AppendRefused,
     AppendUncertain,
@@ -21,7 +23,6 @@ from rlmm.errors import (
     LogUnavailable,
     NotFound,
 )
-from rlmm.log.clock import SYSTEM_CLOCK
 from rlmm.log.folder import (
     TOPIC,
     copied_identity,
@@ -41,13 +42,16 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-    from rlmm.log.clock import Clock
+    from rlmm.clock import Clock
     from rlmm.log.folder import LogFolder
     from rlmm.log.protocol import LogIdentity
     from rlmm.partition_log.disk import Disk
     from rlmm.partition_log.partition import PartitionLog
     from rlmm.partition_log.registry import RegistryStatistics
     from rlmm.records.record_set import RecordSet
+
+
+_log = logging.getLogger(__name__)
 
 
 class FilesLog:
@@ -233,11 +237,16 @@ def _judged(found: LogFolder, partition_count: int | None) -> tuple[LogIdentity,
 
 async def _begin(registry: LogRegistry, folder: Path, identity: LogIdentity) -> None:
     """Make every partition, and then the file that says that they are all there."""
+    # Where there should have been one, a disk that is not mounted looks like a first start.
+    _log.warning("%s: a new, empty log begins here, of cluster id %s", folder, identity.cluster_id)
     numbers = range(identity.partition_count)
     topic_id = bytes(identity.topic_id)
     try:
         await asyncio.gather(*(registry.create(TOPIC, number, topic_id) for number in numbers))
         await asyncio.to_thread(keep_identity, folder, identity)
     except (LogError, OSError) as error:
-        msg = f"{folder}: no log of {identity.partition_count} partitions begun there: {error}"
+        msg = (
+            f"{folder}: no log of {identity.partition_count} partitions begun there: {error}; the "
+            "next start goes on where this one stopped"
+        )
         raise ConfigError(msg) from error

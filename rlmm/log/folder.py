@@ -72,6 +72,8 @@ class LogFolder:
     has_records: bool
     others: tuple[str, ...]
     """Names that do not belong to a metadata topic's log."""
+    inside: Path | None
+    """A folder above it that is a broker's, or another log's."""
 
     @property
     def cluster_id(self) -> str | None:
@@ -112,9 +114,13 @@ def look_at(path: Path) -> LogFolder:
             _topic_id(partitions.values()),
             any(_has_records(folder) for folder in partitions.values()),
             tuple(others),
+            next((up for up in path.absolute().parents if (up / META_PROPERTIES).exists()), None),
         )
     except OSError as error:
-        msg = f"{path}: no folder that a log can be kept in: {error.strerror}"
+        msg = (
+            f"{path}: no folder that a log can be kept in: {error.strerror}; name one that this "
+            "user may read and write, or one that does not exist yet"
+        )
         raise ConfigError(msg) from error
 
 
@@ -134,6 +140,12 @@ def new_identity(found: LogFolder, partition_count: int | None) -> LogIdentity |
         raise ConfigError(msg)
     if found.properties is not None:
         return None
+    if found.inside is not None:
+        msg = (
+            f"{found.path} lies inside {found.inside}, a log folder of a broker, which would not "
+            "start with it, or take it for a stray partition: name a folder elsewhere"
+        )
+        raise ConfigError(msg)
     if found.has_records:
         msg = (
             f"{found.path} holds records of {len(found.partitions)} partitions, but no "
@@ -157,7 +169,8 @@ def kept_identity(found: LogFolder, partition_count: int | None) -> LogIdentity:
         first = f", the first that is missing is {missing[0]}" if missing else ""
         msg = (
             f"{found.path} holds {len(found.partitions)} partitions of {TOPIC}, "
-            f"expected are {count}{first}"
+            f"expected are {count}{first}: restore the folders from a copy, or read what is there "
+            "as an observer"
         )
         raise ConfigError(msg)
     for what, value in (("cluster id", found.cluster_id), ("topic id", found.topic_id)):
@@ -176,7 +189,7 @@ def copied_identity(found: LogFolder, partition_count: int | None) -> LogIdentit
     What the copy does not say is `UNKNOWN_CLUSTER_ID`, `UNKNOWN_TOPIC_ID`.
     """
     if not found.partitions:
-        msg = f"{found.path} holds no folder {TOPIC}-N: nothing to read"
+        msg = f"{found.path} holds no folder {TOPIC}-N: nothing to read; name the folder above them"
         raise ConfigError(msg)
     if partition_count is None and len(found.partitions) == PARTITION_COUNT:
         partition_count = found.partition_count or PARTITION_COUNT
@@ -206,7 +219,8 @@ def _agreed_count(found: LogFolder, partition_count: int | None) -> int:
     if kept is not None and partition_count not in {None, kept}:
         msg = (
             f"{found.path} was made with {kept} partitions, the configuration says "
-            f"{partition_count}: their number can never change"
+            f"{partition_count}: their number can never change, so configure {kept}, or name "
+            "another folder"
         )
         raise ConfigError(msg)
     count = kept or partition_count
@@ -224,7 +238,7 @@ def _require_within(found: LogFolder, count: int) -> None:
     if highest >= count:
         msg = (
             f"{found.path} holds a partition {highest}, the configuration says that there are "
-            f"{count}"
+            f"{count}: configure the number that the topic has, or name another folder"
         )
         raise ConfigError(msg)
 
@@ -248,7 +262,8 @@ def _topic_id(folders: Iterable[Path]) -> Uuid | None:
         elif topic_id != first[0]:
             msg = (
                 f"{folder} is of the topic with id {Uuid(topic_id)}, "
-                f"{first[1].name} of that with id {first[0]}: not one topic"
+                f"{first[1].name} of that with id {first[0]}: not one topic, so keep each in a "
+                "folder of its own"
             )
             raise ConfigError(msg)
     return None if first is None else first[0]

@@ -14,8 +14,8 @@ from enum import Enum
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from rlmm.doorbell import Doorbell
 from rlmm.errors import LogTruncated
-from rlmm.log.doorbell import Doorbell
 from rlmm.log.protocol import Bounds
 from rlmm.records.record_set import RecordSet
 

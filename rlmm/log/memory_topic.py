@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rlmm.clock import SYSTEM_CLOCK
 from rlmm.errors import AppendRefused, InvalidArgument
-from rlmm.log.clock import SYSTEM_CLOCK
 from rlmm.log.identity import random_uuid
 from rlmm.log.memory_partition import MemoryPartition
 from rlmm.log.protocol import LogIdentity
@@ -20,8 +20,8 @@ from rlmm.records.writer import NO_PRODUCER, Producer, build_batch, records_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rlmm.clock import Clock
     from rlmm.errors import LogError
-    from rlmm.log.clock import Clock
     from rlmm.metadata.ids import Uuid
 
 PARTITION_COUNT = 50

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rlmm.errors import InvalidArgument
+from rlmm.metadata.ids import INT64_MAX
 
 
 def require_partition(partition: int, partition_count: int) -> None:
@@ -14,8 +15,8 @@ def require_partition(partition: int, partition_count: int) -> None:
 
 def require_position(position: int, bytes_max: int) -> None:
     """Refuse an offset that no record can have, and a read of no bytes at all."""
-    if type(position) is not int or position < 0:
-        msg = f"position must be an offset of 0 or more, got {position!r}"
+    if type(position) is not int or not 0 <= position <= INT64_MAX:
+        msg = f"position must be an offset from 0 to {INT64_MAX}, got {position!r}"
         raise InvalidArgument(msg)
     if bytes_max < 1:
         msg = f"a read must be allowed 1 byte or more, got {bytes_max}"

@@ -4,6 +4,11 @@ would become of it.
 
 Replay takes what is in the log, as Kafka does. A writer is held to the transition tables: an event
 that would be dropped, or that a broker's consumer could not digest, must not become durable.
+
+A writer is fenced, too: a leader that has lost its partition may finish a slow copy long after its
+successor has copied the same records, and must not take the place of the successor's segment. No
+clock tells the two apart, but this does: a copy is finished by who started it, and one that adds
+nothing to what another broker has copied is not needed.
 """
 
 from __future__ import annotations
@@ -11,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.metadata.events import Event, PartitionDelete, SegmentUpdate
-from rlmm.metadata.row import STATE_AT
+from rlmm.metadata.row import BROKER_STOP, CONTENT_AT, STATE_AT, epoch_range, epoch_ranges
 from rlmm.metadata.segment import (
     PARTITION_DELETE_TRANSITIONS,
     TRANSITIONS,
@@ -70,7 +75,38 @@ def _admit_update(event: SegmentUpdate, state: PartitionState) -> Rejected | Non
         return Rejected(RejectReason.UNKNOWN_SEGMENT, None, event.state)
     if event.state not in TRANSITIONS[current]:
         return Rejected(RejectReason.ILLEGAL_TRANSITION, current, event.state)
+    started, finished = SegmentState.COPY_SEGMENT_STARTED, SegmentState.COPY_SEGMENT_FINISHED
+    if current is started and event.state is finished:
+        return _fence(event, state)
     return None
+
+
+def _fence(event: SegmentUpdate, state: PartitionState) -> Rejected | None:
+    """Why this copy must not be finished, or not by this broker."""
+    row = state.rows[event.id.uuid]
+    broker = row[CONTENT_AT:BROKER_STOP]
+    started = SegmentState.COPY_SEGMENT_STARTED
+    if broker != event.broker_id.to_bytes(4, signed=True):
+        return Rejected(RejectReason.NOT_THE_COPIER, started, event.state)
+    if all(
+        _is_copied_by_another(state, broker, epoch, first, last)
+        for epoch, first, last in epoch_ranges(row)
+        if first <= last
+    ):
+        return Rejected(RejectReason.COPIED_BY_ANOTHER, started, event.state)
+    return None
+
+
+def _is_copied_by_another(
+    state: PartitionState, broker: bytes, epoch: int, first: int, last: int
+) -> bool:
+    """Whether one finished segment of another broker holds all of [first, last] in *epoch*."""
+    uuid = state.lookup(epoch, first)
+    if uuid is None:
+        return False
+    row = state.rows[uuid]
+    covered = epoch_range(row, epoch)
+    return row[CONTENT_AT:BROKER_STOP] != broker and covered is not None and covered[1] >= last
 
 
 def _admit_delete(event: PartitionDelete, state: PartitionState) -> Rejected | None:

@@ -27,15 +27,15 @@ What can be derived (unreferenced ids, sizes, counters) is not stored. Reading i
 from __future__ import annotations
 
 import struct
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rlmm.metadata.codec.encoding import encode_varint
+from rlmm.metadata.epoch import EpochState
+from rlmm.metadata.partition import PartitionState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from rlmm.metadata.epoch import EpochState
-    from rlmm.metadata.partition import PartitionState
+    from collections.abc import Callable, Iterable, Iterator
 
 SHARD_MAGIC: Final = b"RLMI"
 SHARD_VERSION: Final = 1
@@ -68,6 +68,22 @@ def partition_image(state: PartitionState) -> bytes:
     for epoch in sorted(state.epochs):
         parts += _epoch_parts(state.epochs[epoch], ordinals, strays.get(epoch, []))
     return b"".join(parts)
+
+
+def frozen_image(state: PartitionState) -> Callable[[], bytes]:
+    """
+    What makes the image of *state* as it is now, later and in any thread.
+
+    Copies references only: rows are immutable, and what follows from the rest is not needed.
+    """
+    frozen = PartitionState(state.key)
+    frozen.delete = state.delete
+    frozen.rows = state.rows.copy()
+    frozen.strays = state.strays.copy()
+    for epoch, entry in state.epochs.items():
+        copied = frozen.epochs[epoch] = EpochState(epoch)
+        copied.slots, copied.highest = entry.slots.copy(), entry.highest
+    return partial(partition_image, frozen)
 
 
 def _epoch_parts(

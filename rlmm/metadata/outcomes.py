@@ -77,6 +77,8 @@ _REJECTED: Mapping[RejectReason, Outcome | KafkaError] = {
     # Kafka does not hold writers to these: it stores and acknowledges what they send.
     RejectReason.PARTITION_BEING_DELETED: Outcome.APPLIED,
     RejectReason.PARTITION_WAS_DELETED: KafkaError.ILLEGAL_STATE,
+    RejectReason.NOT_THE_COPIER: Outcome.APPLIED,
+    RejectReason.COPIED_BY_ANOTHER: Outcome.APPLIED,
 }
 
 _UNDECODABLE: Mapping[UndecodableReason, KafkaError] = {

@@ -14,6 +14,7 @@ from rlmm.errors import InvalidArgument
 from rlmm.metadata.codec.decoding import decode, decode_partition_key
 from rlmm.metadata.codec.encoding import encode_custom, encode_partition, encode_writer
 from rlmm.metadata.cut import cut
+from rlmm.metadata.epoch import EpochState
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.ids import INT64_MAX, TopicIdPartition, Uuid
 from rlmm.metadata.image_reading import read_partition_image, read_shard_image
@@ -89,6 +90,14 @@ class PythonShard(ShardAnswers):
         partition = decode_partition_key(state.key)
         assert partition is not None, state.key.hex()
         return partition
+
+    def raise_watermark(self, partition: TopicIdPartition, epoch: int, highest: int) -> None:
+        """Take over a watermark of an earlier state, where it is above our own."""
+        key = encode_partition(partition)
+        state = self._states.setdefault(key, PartitionState(key))
+        entry = state.epochs.setdefault(epoch, EpochState(epoch))
+        if entry.highest is None or entry.highest < highest:
+            entry.highest = highest
 
     # ---------------------------------------------------------------------------- applying
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from rlmm.metadata.events import Event, PartitionDelete
     from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
@@ -130,6 +130,25 @@ class Shard(Protocol):
 
         The image must have been taken at this shard's position. Raises `ImageCorrupt` before
         anything is changed. A whole shard is made from its image by the engine's `from_image`.
+        """
+
+    def image_parts(self) -> Iterator[Callable[[], bytes]]:
+        """
+        What makes the image of each user partition as it is when its turn comes, by rising key.
+
+        Taking one out copies references; calling it makes the bytes, later and in any thread. One
+        image at one position comes of it only while nothing is applied before the last is taken.
+        """
+
+    def watermarks(self) -> Iterator[tuple[TopicIdPartition, int, int]]:
+        """User partition, leader epoch and highest offset, where any copy was ever finished."""
+
+    def raise_watermark(self, partition: TopicIdPartition, epoch: int, highest: int) -> None:
+        """
+        Take over a watermark of an earlier state, where it is above our own.
+
+        For a state that was made from fewer records than the one before it: it then differs from
+        what a replay gives, in that it knows how far was copied.
         """
 
     def validate(self) -> list[str]:

@@ -13,14 +13,14 @@ from rlmm.metadata.admission import admit
 from rlmm.metadata.codec.decoding import decode_partition_key
 from rlmm.metadata.codec.encoding import encode_partition
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid, trusted_segment_id
-from rlmm.metadata.image import partition_image, shard_image
+from rlmm.metadata.image import frozen_image, partition_image, shard_image
 from rlmm.metadata.partition import PartitionState
 from rlmm.metadata.row import segment_of
 from rlmm.metadata.shard import EpochView
 from rlmm.metadata.validate import violations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from rlmm.metadata.events import Event, PartitionDelete
     from rlmm.metadata.segment import SegmentMetadata
@@ -128,6 +128,17 @@ class ShardAnswers:
     def image(self) -> bytes:
         """The state image of the shard."""
         return shard_image(self.partition, self.position, self._states.values())
+
+    def image_parts(self) -> Iterator[Callable[[], bytes]]:
+        """What makes the image of each user partition as it is now, by rising key."""
+        return (frozen_image(self._states[key]) for key in sorted(self._states))
+
+    def watermarks(self) -> Iterator[tuple[TopicIdPartition, int, int]]:
+        """User partition, leader epoch and highest offset, where any copy was ever finished."""
+        for partition in self.partitions():
+            for epoch, entry in self._state(partition).epochs.items():
+                if entry.highest is not None:
+                    yield partition, epoch, entry.highest
 
     def validate(self) -> list[str]:
         """Every broken internal rule, in words."""

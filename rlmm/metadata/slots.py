@@ -58,6 +58,15 @@ class Slots:
         for offsets, ids in self.chunks():
             yield from zip(offsets, ids, strict=True)
 
+    def copy(self) -> Slots:
+        """The same slots, to be kept while these change; references are copied, nothing else."""
+        copied = Slots()
+        copied._offsets, copied._ids, copied.top = self._offsets[:], self._ids[:], self.top
+        if self._lower is not None:
+            chunks = [(offsets[:], ids[:]) for offsets, ids in self._lower.chunks]
+            copied._lower = _Lower(chunks, self._lower.firsts[:])
+        return copied
+
     def ids(self) -> Iterator[bytes]:
         """The segment ids, by rising offset."""
         for _, ids in self.chunks():

@@ -56,6 +56,13 @@ class RejectReason(StrEnum):
     """Writers only: no segment is added to a partition that is marked for deletion."""
     PARTITION_WAS_DELETED = "partition-was-deleted"
     """Writers only: nothing is written for a partition whose deletion is finished."""
+    NOT_THE_COPIER = "not-the-copier"
+    """Writers only: a copy is finished by the broker that started it, and by no other."""
+    COPIED_BY_ANOTHER = "copied-by-another"
+    """
+    Writers only: the copy comes late. Everything in it was copied meanwhile by another broker,
+    whose segment it would displace.
+    """
 
 
 class UndecodableReason(StrEnum):

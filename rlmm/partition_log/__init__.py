@@ -10,7 +10,7 @@ Knows nothing of what a record means: record sets go in and come out as bytes, u
         appended = await log.append(record_set, timeout_s=5.0)
         record_set = await log.read(appended.base_offset)
 
-What a caller may use; everything else belongs to the package:
+What a caller may use:
 
 `registry.LogRegistry`: all partitions below one folder, each opened once
     open(root, settings, read_only=False)   takes the folder's lock, or raises `ConfigError`
@@ -34,6 +34,33 @@ What a caller may use; everything else belongs to the package:
 
 `settings.LogSettings`, `settings.SyncPolicy`: sizes, ages, when to sync, what to keep
 
+Every module, bottom up; those that are not named above belong to the package:
+
+    names             how folders and files are called
+    settings          what can be chosen
+    checkpoints       the small text files, both ways
+    epochs            which leader epoch wrote which offsets
+    index             the two indexes of a segment
+    scan              walking the batches of a file, by heads or with every CRC
+    incoming          what an append is given: checked, and placed at its offsets
+    retention         which segments have served their time
+    recovery_rules    what to do with what is found at an opening
+    disk              the calls of the operating system; faults are put in here
+    descriptors       a bounded number of open files
+    place             what all partitions share
+    segment           a `.log` file with its indexes, and how a place in it is found
+    recovery          finding out where a log ends, and making its files say so
+    store             the segments of a partition: what is written, what is synced
+    opening           one partition's folder: identity, segments, recovery
+    reading           whole batches from an offset on, and the offset of a time
+    workers           the threads
+    turns             who may change a log: one at a time
+    commit            group commit: appends that wait together share one sync
+    readable          what readers do with a partition, and what ends it
+    partition         the one handle of a partition
+    root              the folder above: lock, check points, the mark of a clean end
+    registry          all partitions of a folder, each opened once
+
 Invariants:
 
 - One owner: a lock on the folder above the partitions, and one handle for each partition.
@@ -41,8 +68,9 @@ Invariants:
 - *next_offset* is the high watermark: what was acknowledged. With `EACH_GROUP` that is what is
   synced, otherwise what is written in full.
 - A sync acknowledges only what lay below the log's end before the sync began. After a failed sync,
-  or a failed write that could not be cut back, the partition is offline: every call raises
-  `LogDamaged` with the fault until it is reopened.
+  or a failed write that could not be cut back, what was not acknowledged is `AppendUncertain` and
+  the partition is offline: every later call raises `LogDamaged` with the fault until it is
+  reopened.
 - Recovery cuts only what lies behind the recovery point. Damage below it puts the partition offline
   and changes nothing. Indexes and leader epochs are derived: they are rebuilt and written back.
 - A folder opened read-only is not changed in any way, not even by a lock.

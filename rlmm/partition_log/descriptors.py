@@ -15,12 +15,15 @@ import os
 import resource
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from rlmm.partition_log.disk import Disk
+
+Result = TypeVar("Result")
 
 _SHARE_OF_LIMIT = 2
 _NO_LIMIT = 65_536
@@ -64,7 +67,8 @@ class Descriptors:
                 found.holders += 1
                 self._open.move_to_end(path)
                 return found.descriptor
-        descriptor = self._open_file(path, self._flags | (os.O_CREAT if create else 0))
+        flags = self._flags | (os.O_CREAT if create else 0)
+        descriptor = self._with_room(lambda: self._disk.open(path, flags))
         with self._lock:
             raced = self._open.get(path)
             if raced is None:
@@ -101,6 +105,10 @@ class Descriptors:
                 return
         self._disk.close(found.descriptor)
 
+    def sync_folder(self, path: Path) -> None:
+        """Force the names in a folder to the medium, making room for one more open file."""
+        self._with_room(lambda: self._disk.sync_folder(path))
+
     def close(self) -> None:
         """Close everything; nobody may hold anything any more."""
         with self._lock:
@@ -110,16 +118,17 @@ class Descriptors:
             self._forgotten.clear()
         self._close_all(descriptors)
 
-    def _open_file(self, path: Path, flags: int) -> int:
+    def _with_room(self, call: Callable[[], Result]) -> Result:
+        """Do what opens a file; where too many are open, once more without the idle ones."""
         try:
-            return self._disk.open(path, flags)
+            return call()
         except OSError as error:
             if error.errno not in _TOO_MANY:
                 raise
         with self._lock:
             idle = self._idle(len(self._open))
         self._close_all(idle)
-        return self._disk.open(path, flags)
+        return call()
 
     def _idle(self, count: int) -> list[int]:
         """Take out up to *count* files that nobody holds, least recently used first."""

@@ -107,8 +107,9 @@ class PartitionLog(ReadableLog):
 
         Raises `InvalidArgument` for what is no sound batch without holes, or for a leader epoch
         below the latest; `AppendRefused` where surely nothing was stored, `AppendUncertain` where
-        it was written and not acknowledged: the batches may be there or not. A cancelled append is
-        uncertain, too. Without *verify_crc* the caller answers for the CRCs.
+        it was written and not acknowledged, or could not be cut back: the batches may be there or
+        not. A cancelled append is uncertain, too. However slow the disk is in a thread, the call
+        ends in time. Without *verify_crc* the caller answers for the CRCs.
         """
         is_written = False
         try:
@@ -154,7 +155,7 @@ class PartitionLog(ReadableLog):
             self._store.names_are_new = True
 
         try:
-            await finished(self._workers.files, active.remove_index_files, take)
+            await self._writing.do(self._workers.files, active.remove_index_files, take)
         except OSError as error:
             msg = f"{active.path}: index not removed, so nothing was written: {error}"
             raise AppendRefused(msg) from error
@@ -177,21 +178,23 @@ class PartitionLog(ReadableLog):
 
         try:
             save = partial(store.blocking_save_epochs, epochs)
-            await finished(self._workers.files, save, take)
+            await self._writing.do(self._workers.files, save, take)
         except OSError as error:
             msg = f"{store.folder}: leader epoch {leader_epoch} not noted, nothing written: {error}"
             raise AppendRefused(msg) from error
 
     async def _write(self, append: Append) -> None:
-        if append.size > INLINE_BYTES_MAX:
-            write = partial(self._store.blocking_write, append)
-            await finished(self._workers.files, write, partial(self._written, append))
-            return
         try:
+            if append.size > INLINE_BYTES_MAX:
+                write = partial(self._store.blocking_write, append)
+                await self._writing.do(self._workers.files, write, partial(self._written, append))
+                return
             self._store.blocking_write(append)
         except LogDamaged as error:
+            # Its bytes may all be there: a recovery that finds them whole keeps them.
             self._go_offline(str(error))
-            raise
+            msg = f"{self._store.name}: an append at offset {append.base_offset}: {error}"
+            raise AppendUncertain(msg) from error
         self._take(append)
 
     def _written(self, append: Append, writing: asyncio.Future[None]) -> None:
@@ -199,7 +202,7 @@ class PartitionLog(ReadableLog):
         if error is None:
             self._take(append)
         elif isinstance(error, LogDamaged):
-            self._go_offline(str(error))
+            self._go_offline(str(error))  # also when nobody waits for the answer any more
 
     def _take(self, append: Append) -> None:
         """Make what was written part of the log, and see to it that it is synced in time."""
@@ -278,7 +281,7 @@ class PartitionLog(ReadableLog):
                 self._commit.start_soon()
 
         make = partial(self._store.blocking_new_segment, self._now_ms())
-        await finished(self._workers.files, make, take)
+        await self._writing.do(self._workers.files, make, take)
 
     async def _drop_expired(self, now_ms: int) -> int:
         store, pool = self._store, self._workers.files

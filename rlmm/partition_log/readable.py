@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from rlmm.errors import LogDamaged, LogTruncated, LogUnavailable
 from rlmm.partition_log.reading import INLINE_BYTES_MAX, OffsetAtTime, PartitionReader
 from rlmm.partition_log.segment import IndexWrong, Segment
+from rlmm.partition_log.turns import Turns
 from rlmm.partition_log.workers import Workers, finished
 from rlmm.records.record_set import RecordSet
 
@@ -44,7 +45,7 @@ class ReadableLog:
         self._followers: dict[asyncio.Future[None], int] = {}
         self._fault: str | None = None
         self._is_closed = False
-        self._writing = asyncio.Lock()
+        self._writing = Turns()
         """Held by who changes the log, one at a time."""
 
     def __repr__(self) -> str:

@@ -7,6 +7,7 @@ is changed: a cut is an end that readers see, a rebuilt index stays in memory.
 
 from __future__ import annotations
 
+import logging
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,8 @@ from rlmm.partition_log.scan import NoHead, Scanned, heads, scan_file
 if TYPE_CHECKING:
     from rlmm.partition_log.place import Place
     from rlmm.partition_log.segment import Segment
+
+_log = logging.getLogger(__name__)
 
 _OFFSET_MAX = 2**63 - 1
 
@@ -113,7 +116,12 @@ class Recovery:
         self._keep_index(segment)
 
     def _index_fault(self, segment: Segment, next_offset: int, *, deep: bool) -> str | None:
-        """What is wrong with the index files; only *deep* reads them."""
+        """
+        What is wrong with the index files; only *deep* reads them.
+
+        An empty offset index is a sparse one. An empty time index would hide its segment from
+        every look-up by time: a segment whose records have times is closed with an entry.
+        """
         offsets_path, times_path = segment.file(OFFSET_INDEX), segment.file(TIME_INDEX)
         for path, entry_bytes in (
             (offsets_path, OFFSET_ENTRY_BYTES),
@@ -121,6 +129,8 @@ class Recovery:
         ):
             if self._sizes.get(path.name, -1) % entry_bytes:
                 return f"{path.name} is missing or no whole number of entries"
+        if segment.size and not self._sizes[times_path.name]:
+            return f"{times_path.name} is empty"
         if not deep:
             return None
         disk = self._place.disk
@@ -238,13 +248,23 @@ class Recovery:
             disk.sync_folder(scanned[0].folder)
 
     def _keep_index(self, segment: Segment) -> None:
-        """Write back an index that was built anew; that of the active one stays in memory, too."""
+        """
+        Write back an index that was built anew; that of the active one stays in memory, too.
+
+        Without room for it any segment's stays in memory, and no file is left that could be taken
+        for it: a full disk is read all the same.
+        """
         index = segment.index
         if index is None or self._place.is_read_only:
             return
         index.note_time()
         if not segment.has_index_files():
             self.note_rebuilt(segment.file(OFFSET_INDEX).name)
-            segment.write_index()
+            try:
+                segment.write_index()
+            except OSError as error:
+                _log.warning("%s: index not written: %s", segment.path, error)
+                segment.remove_index_files()
+                return
         if segment is not self.segments[-1]:
             segment.use_stored_index()

@@ -35,6 +35,17 @@ class Recovered:
     rebuilt_files: tuple[str, ...] = ()
     """Derived files that were missing or wrong."""
 
+    @property
+    def is_loss(self) -> bool:
+        """Whether anything was taken away, be it only what was never acknowledged."""
+        return bool(self.cut_bytes or self.removed_segments)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.scanned_bytes} bytes scanned, {self.cut_bytes} cut off, "
+            f"{self.removed_segments} segments removed, {len(self.rebuilt_files)} files made anew"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Cut:

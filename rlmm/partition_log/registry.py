@@ -86,10 +86,16 @@ class LogRegistry:
         Take the folder *root*, making it where there is none.
 
         Raises `ConfigError` when it is in use, is a folder of something else or cannot be written.
-        Read-only it is left as it is, in every detail, and may be in use.
+        Read-only it is left as it is, in every detail, and may be in use. Cancelled, it gives the
+        folder back.
         """
         take = partial(RootFolder.open, Path(root), disk, is_read_only=read_only)
-        folder = await asyncio.get_running_loop().run_in_executor(None, take)
+        taking = asyncio.get_running_loop().run_in_executor(None, take)
+        try:
+            folder = await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            taking.add_done_callback(_give_back)
+            raise
         return cls(folder, settings or LogSettings(), disk, now_ms)
 
     async def __aenter__(self) -> Self:
@@ -146,6 +152,7 @@ class LogRegistry:
                 opening.result().begin_stop()
                 await opening.result().stopped()
                 self._recovery_points[name] = opening.result().recovery_point
+                self._moved.discard(opening.result())
             if self._logs.get(name) is opening and _is_offline(opening):
                 del self._logs[name]
         return await self._log_of(name, None, may_create=False)
@@ -212,8 +219,11 @@ class LogRegistry:
         if error is None:
             log = opening.result()
             if log.recovered.cut_bytes or log.recovered.rebuilt_files:
-                _log.warning("%s: recovered: %s", log.path, log.recovered)
+                level = logging.WARNING if log.recovered.is_loss else logging.INFO
+                _log.log(level, "%s: recovered: %s", log.path, log.recovered)
             self.note_soon(log)
+            if self._is_closed:
+                log.begin_stop()  # who waits for it gets a handle that is closed, too
         elif isinstance(error, LogDamaged):
             _log.error("partition %s is offline: %s", name, error)
         else:
@@ -284,7 +294,8 @@ class LogRegistry:
         if self._root.is_read_only:
             return
         expires = (self._settings.retention_bytes, self._settings.retention_ms) != (None, None)
-        for number, log in enumerate(self._online()):
+        online = [log for log in self._opened_logs() if log.fault is None]
+        for number, log in enumerate(online):
             if number % _LOGS_PER_TURN == 0:
                 await asyncio.sleep(0)
             try:
@@ -295,9 +306,8 @@ class LogRegistry:
                 _log.warning("%s: not rolled or expired: %s", log.path, error)
         await self.checkpoint()
 
-    def _online(self) -> list[PartitionLog]:
-        opened = [f.result() for f in self._logs.values() if f.done() and not f.exception()]
-        return [log for log in opened if log.fault is None]
+    def _opened_logs(self) -> list[PartitionLog]:
+        return [f.result() for f in self._logs.values() if f.done() and not f.exception()]
 
     # the end
 
@@ -306,7 +316,7 @@ class LogRegistry:
         Sync everything and leave the mark of a clean end, unless a partition is offline.
 
         Calls in flight end with `LogUnavailable`, appends that are written with their offsets.
-        Idempotent.
+        Idempotent. Cancelled, it leaves no mark, and no handle that could still be written through.
         """
         if self._is_closed:
             return
@@ -324,11 +334,13 @@ class LogRegistry:
         except OSError as error:
             _log.warning("%s: no clean end, the next start recovers: %s", self.path, error)
         finally:
+            for log in self._opened_logs():
+                log.begin_stop()
             await finished(None, self._blocking_release)
 
     async def _stop_all(self) -> bool:
         """Stop every partition; tell whether the next start may trust what it finds."""
-        logs = [f.result() for f in self._logs.values() if not f.exception()]
+        logs = self._opened_logs()
         for log in logs:
             log.begin_stop()
         for log in logs:
@@ -353,6 +365,12 @@ class LogRegistry:
         self._workers.close()
         self._descriptors.close()
         self._root.release()
+
+
+def _give_back(taking: asyncio.Future[RootFolder]) -> None:
+    """Release a folder that nobody waits for any more."""
+    if not taking.cancelled() and taking.exception() is None:
+        taking.result().release()
 
 
 def _is_offline(opening: asyncio.Future[PartitionLog]) -> bool:

@@ -9,6 +9,7 @@ locked nor changed.
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import struct
 from typing import TYPE_CHECKING
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.partition_log.disk import Disk
+
+_log = logging.getLogger(__name__)
 
 _SIGNS = {
     "meta.properties", CLEAN_END, LOCK, LOG_STARTS, RECOVERY_POINTS,
@@ -64,7 +67,7 @@ class RootFolder:
         try:
             root._check()
             if not is_read_only:
-                disk.make_folder(path)
+                root._make()
                 root._take_lock()
             root._read_notes()
         except OSError as error:
@@ -105,6 +108,13 @@ class RootFolder:
             os.ftruncate(self._lock, 0)
             os.close(self._lock)
             self._lock = None
+
+    def _make(self) -> None:
+        """Make the folder where there is none, and its name safe: what is synced in it needs it."""
+        missing = [path for path in (self.path, *self.path.parents) if not path.exists()]
+        self._disk.make_folder(self.path)
+        for path in reversed(missing):
+            self._disk.sync_folder(path.parent)
 
     def _check(self) -> None:
         """Refuse a folder that holds something else."""
@@ -166,7 +176,10 @@ class RootFolder:
         if content is None:
             return None
         found = parse_offsets(content)
-        return None if isinstance(found, Unreadable) else found
+        if isinstance(found, Unreadable):
+            _log.warning("%s: taken as missing: %s", self.path / name, found.detail)
+            return None
+        return found
 
 
 def _whole_file(kind: int) -> bytes:

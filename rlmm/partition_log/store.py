@@ -237,8 +237,8 @@ class PartitionStore:
             finally:
                 descriptors.let_go(segment.path, descriptor)
         if work.names_are_new:
-            disk.sync_folder(self.folder)
-            disk.sync_folder(self.folder.parent)
+            descriptors.sync_folder(self.folder)
+            descriptors.sync_folder(self.folder.parent)
         sealed: list[Segment] = []
         for segment in work.closed:
             try:

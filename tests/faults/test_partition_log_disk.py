@@ -140,17 +140,20 @@ async def test_appends_when_one_of_many_fails_then_only_that_one_is_refused(
 
 
 @pytest.mark.parametrize("sent", [TWO, LARGE], ids=["on-the-loop", "in-a-thread"])
-async def test_append_when_it_cannot_be_cut_back_then_the_partition_is_offline(
+async def test_append_when_it_cannot_be_cut_back_then_is_uncertain_and_the_partition_offline(
     tmp_path: Path, sent: bytes
 ) -> None:
-    """With bytes at its end that nobody can remove, a partition takes and gives nothing."""
+    """
+    With bytes at its end that nobody can remove, a partition takes and gives nothing; a recovery
+    may find them whole, so nobody can say that the append was not stored.
+    """
     disk = FaultyDisk()
     registry, log = await open_log(tmp_path / "root", EACH, disk=disk)
     async with registry:
         await log.append(batch(b"first"))
         disk.shorten(len(sent) - 10)
         disk.fail("truncate")
-        with pytest.raises(LogDamaged, match="could not be cut back"):
+        with pytest.raises(AppendUncertain, match="could not be cut back"):
             await log.append(sent)
         for refused in (log.append(batch(b"x")), log.read(0), log.wait_past(1, 1), log.roll()):
             with pytest.raises(LogDamaged, match=r"offline: .*could not be cut back"):
@@ -176,7 +179,7 @@ async def test_partition_when_offline_at_the_end_then_the_next_start_recovers(
         await log.append(batch(b"first"))
         disk.shorten(40)
         disk.fail("truncate")
-        with pytest.raises(LogDamaged):
+        with pytest.raises(AppendUncertain):
             await log.append(batch(b"torn"))
     assert not (tmp_path / ".kafka_cleanshutdown").exists()
     async with await LogRegistry.open(tmp_path, EACH) as registry:
@@ -209,6 +212,24 @@ async def test_sync_when_it_fails_then_all_who_wait_are_uncertain_and_no_sync_fo
             with pytest.raises(LogDamaged, match=r"sync failed: .*Input/output error"):
                 await refused
         assert disk.calls.count("sync") == 1
+
+
+async def test_sync_when_too_many_files_are_open_then_idle_ones_make_room(
+    tmp_path: Path,
+) -> None:
+    """A process that is short of descriptors has lost nothing: no partition goes offline."""
+    disk = FaultyDisk()
+    registry, log = await open_log(tmp_path, EACH, disk=disk)
+    async with registry:
+        await log.append(batch(b"first"))
+        await log.roll()  # with everything that is noted once
+        await log.append(batch(b"second"))
+        disk.fail("sync_folder", errno.EMFILE)
+        await log.roll()
+        await log.append(batch(b"third"))
+        assert await values_of(log) == {0: b"first", 1: b"second", 2: b"third"}
+        assert disk.calls.count("sync_folder") > 0
+        assert log.fault is None
 
 
 async def test_sync_when_it_fails_at_an_interval_then_the_partition_is_offline(
@@ -290,6 +311,38 @@ async def test_opening_when_reads_fail_then_is_unavailable_and_nothing_is_cut(
             await registry.partition(TOPIC, 0)
         assert log_files(crashed)[0].read_bytes() == before
         assert await values_of(await registry.partition(TOPIC, 0)) == {0: b"first"}
+
+
+async def test_opening_when_the_disk_is_full_then_the_log_is_read_all_the_same(
+    tmp_path: Path,
+) -> None:
+    """Indexes are derived: without room for them a crashed log opens, and they come later."""
+    settings = replace(EACH, segment_bytes=150)
+    registry, log = await open_log(tmp_path / "root", settings)
+    async with registry:
+        for n in range(5):
+            await log.append(batch(b"%d" % n + bytes(40), timestamp_ms=1_000 + n))
+        await log.sync()
+        crashed = copied(tmp_path / "root", tmp_path / "crashed")
+    (crashed / "recovery-point-offset-checkpoint").write_bytes(b"0\n1\nevents 0 5\n")
+    spoilt = [path.with_suffix(".timeindex") for path in log_files(crashed)[:2]]
+    good = [path.read_bytes() for path in spoilt]
+    for path in spoilt:
+        path.write_bytes(b"")
+    disk = FaultyDisk()
+    async with await LogRegistry.open(crashed, settings, disk=disk) as registry:
+        disk.fail("replace_file", errno.ENOSPC, times=100)
+        again = await registry.partition(TOPIC, 0)
+        assert list(await values_of(again)) == [0, 1, 2, 3, 4]
+        for n in range(5):
+            found = await again.offset_for_time(1_000 + n)
+            assert found is not None
+            assert found.offset == n
+        assert not any(path.exists() for path in spoilt)
+        disk.heal()
+    async with await LogRegistry.open(crashed, settings) as registry:
+        assert list(await values_of(await registry.partition(TOPIC, 0))) == [0, 1, 2, 3, 4]
+        assert [path.read_bytes() for path in spoilt] == good
 
 
 async def test_disk_when_full_for_real_then_appends_are_refused_and_go_on_later(

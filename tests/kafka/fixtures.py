@@ -32,7 +32,7 @@ from tests.kafka.stock_manager import StockPeer
 from tests.kafka.tiered import TieredKafka, tiered_node
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping
+    from collections.abc import Generator, Iterator, Mapping
     from pathlib import Path
 
     from tests.kafka.process import ProcessLog
@@ -178,17 +178,29 @@ def secured_kafka(
         yield secured.start()
 
 
+class StockPeers:
+    """Starts stock managers for one test, and leaves none of them behind."""
+
+    def __init__(self, jars: Jars, folder: Path) -> None:
+        self._jars = jars
+        self._folder = folder
+        self._closing = contextlib.ExitStack()
+        self.logs: list[ProcessLog] = []
+
+    def __call__(self, bootstrap: str, **options: Any) -> StockPeer:
+        """Start one at a broker, with the options of `StockPeer`."""
+        peer = StockPeer(self._jars, self._folder / f"stock-{len(self.logs)}", bootstrap, **options)
+        self._closing.enter_context(peer)
+        self.logs.extend(peer.logs)
+        return peer
+
+    def close(self) -> None:
+        """End all of them."""
+        self._closing.close()
+
+
 @pytest.fixture
-def stock_peer(kafka_jars: Jars, tmp_path: Path) -> Iterator[Callable[..., StockPeer]]:
+def stock_peer(kafka_jars: Jars, tmp_path: Path) -> Iterator[StockPeers]:
     """Starts stock metadata managers: `stock_peer(bootstrap, partitions=..., settings=...)`."""
-    with contextlib.ExitStack() as closing:
-        started: list[StockPeer] = []
-
-        def start(bootstrap: str, **options: Any) -> StockPeer:
-            folder = tmp_path / f"stock-{len(started)}"
-            started.append(
-                closing.enter_context(StockPeer(kafka_jars, folder, bootstrap, **options))
-            )
-            return started[-1]
-
-        yield start
+    with contextlib.closing(StockPeers(kafka_jars, tmp_path)) as peers:
+        yield peers

@@ -122,6 +122,11 @@ def locked(cache: Path) -> Iterator[None]:
         yield
 
 
+def is_fetched(cache: Path, pom: Path) -> bool:
+    """Whether jars of *pom* lie there; `fetched` says whether they are the right ones."""
+    return (cache / digest(pom.read_bytes()) / "done").is_file()
+
+
 def fetched(cache: Path, pom: Path, expected: Path) -> Path:
     """The folder with all jars of *pom*, each with its digest in *expected*; held lock assumed."""
     home = cache / digest(pom.read_bytes())

@@ -10,7 +10,18 @@ import shutil
 import sys
 from typing import TYPE_CHECKING
 
-from tests.kafka.jars import CACHE, HERE, Jars, compiled, digest, fetched, find_java, locked
+from tests.kafka.jars import (
+    CACHE,
+    HERE,
+    Jars,
+    compiled,
+    digest,
+    fetched,
+    find_java,
+    is_fetched,
+    locked,
+    required,
+)
 from tests.kafka.node import CLEAN_STATUS
 from tests.kafka.process import ProcessFailed
 from tests.kafka.tiered import tiered_node
@@ -28,9 +39,12 @@ def prepare(cache: Path = CACHE) -> Jars:
     `PrerequisiteMissing` where a program has to be installed first, `JarsUnusable` where the jars
     cannot be had or are not the right ones.
     """
+    pom = HERE / "pom.xml"
+    if not is_fetched(cache, pom):
+        required("java", "javac", "mvn")  # named together, so that they are installed together
     java, version = find_java()
     with locked(cache):
-        lib = fetched(cache, HERE / "pom.xml", HERE / "jars.sha256")
+        lib = fetched(cache, pom, HERE / "jars.sha256")
         own = compiled(lib.parent, lib, HERE / "java")
         archive = lib.parent / f"kafka-{digest(version.encode(), own.name.encode())}.jsa"
         jars = Jars(java, lib, own, archive)

@@ -19,7 +19,7 @@ from rlmm.metadata.segment import SegmentMetadata
 from tests.kafka.process import GRACE_S, KILL_DEADLINE_S, ProcessFailed, ProcessLog
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from tests.kafka.jars import Jars
 
 ANSWER_DEADLINE_S = 40.0
+WRITING_DEADLINE_S = 300.0
+"""For many writes at once; each of them has the deadline of a single one."""
 PREFIX = "remote.log.metadata."
 
 
@@ -106,13 +108,13 @@ class StockPeer:
                 self._answers.put(line)
         self._answers.put("")
 
-    def ask(self, op: str, **command: Any) -> Any:
+    def ask(self, op: str, deadline_s: float = ANSWER_DEADLINE_S, /, **command: Any) -> Any:
         """Send one command and give the answer; `StockRefused` when the manager threw."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps({"op": op, **command}) + "\n")
             self._process.stdin.flush()
-            line = self._answers.get(timeout=ANSWER_DEADLINE_S)
+            line = self._answers.get(timeout=deadline_s)
         except (OSError, queue.Empty) as error:
             raise self._failed(op) from error
         if not line:
@@ -182,15 +184,27 @@ class StockPeer:
 
     def add(self, segment: SegmentMetadata) -> None:
         """Let it publish the start of a copy, and wait until it has read that back."""
-        self.ask("add", event=event_form(segment))
+        self.ask("write", event=event_form(segment))
 
     def update(self, update: SegmentUpdate) -> None:
         """Let it publish an update, and wait until it has read that back."""
-        self.ask("update", event=event_form(update))
+        self.ask("write", event=event_form(update))
 
     def delete_partition(self, delete: PartitionDelete) -> None:
         """Let it publish a step of a partition's deletion, and wait until it has read that back."""
-        self.ask("delete", event=event_form(delete))
+        self.ask("write", event=event_form(delete))
+
+    def write_all(
+        self, events: Sequence[SegmentMetadata | SegmentUpdate | PartitionDelete], in_flight: int
+    ) -> tuple[float, Sequence[int]]:
+        """
+        Let it publish *events* in their order, *in_flight* at a time.
+
+        Returns the seconds until it had read all of them back, and the microseconds of each.
+        """
+        forms = [event_form(event) for event in events]
+        told = self.ask("write_all", WRITING_DEADLINE_S, events=forms, in_flight=in_flight)
+        return told["seconds"], told["latencies_us"]
 
     def close(self) -> int:
         """End it by ending its input, kill it after a grace time; its status, 0 when clean."""

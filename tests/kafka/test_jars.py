@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.kafka.jars import JarsUnusable, PrerequisiteMissing, fetched, locked, required
+from tests.kafka.jars import JarsUnusable, PrerequisiteMissing, fetched, locked
+from tests.kafka.prepared import prepare
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -112,11 +113,11 @@ def test_cache_when_somebody_works_in_it_is_locked(tmp_path: Path) -> None:
 def test_prerequisites_when_missing_name_the_packages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One line says which programs are missing and what to install."""
+    """In a fresh tree one line says which programs are missing and what to install, all of it."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(PrerequisiteMissing) as raised:
-        required("mvn", "javac")
+        prepare(tmp_path / "cache")
     assert str(raised.value) == (
-        "needs mvn and javac for a real Kafka broker"
+        "needs java and javac and mvn for a real Kafka broker"
         " (Debian, Ubuntu: apt-get install default-jdk-headless maven)"
     )

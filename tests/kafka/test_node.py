@@ -69,6 +69,22 @@ async def test_node_when_killed_or_stopped_comes_back_on_its_port(fresh_kafka: F
     assert len([line for line in node.log.since(0) if STARTED in line]) == 3
 
 
+def test_node_when_started_takes_its_classes_from_the_archive(
+    fresh_kafka: FreshKafka, tmp_path: Path
+) -> None:
+    """The class-data archive fits: without a word it would be left out where it does not."""
+    node, loaded = fresh_kafka.node(), tmp_path / "classes"
+    node.flags = [*node.flags, f"-Xlog:class+load:file={loaded}"]
+    node.start()
+    sources = dict(
+        line.split("] ")[-1].split(" source: ", 1)
+        for line in loaded.read_text().splitlines()
+        if " source: " in line
+    )
+    for name in ("rlmm.kafka.Leash", "kafka.Kafka", "kafka.server.BrokerServer"):
+        assert sources[name] == "shared objects file (top)"
+
+
 def test_node_when_a_property_is_bad_shows_why_it_did_not_start(fresh_kafka: FreshKafka) -> None:
     """A start that fails ends at once, with the broker's own words from the fatal line on."""
     node = fresh_kafka.node({"log.retention.ms": "a while"})

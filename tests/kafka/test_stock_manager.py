@@ -118,6 +118,28 @@ async def test_stock_manager_when_told_to_write_publishes_what_we_read(
     assert read == [opened, *updates, mark]
 
 
+async def test_stock_manager_when_told_to_write_many_has_read_all_of_them_back(
+    kafka_broker: TieredKafka, stock_peer: Start
+) -> None:
+    """
+    With several in flight every event is published, in its order, and each has its time; what it
+    refuses is told as of a single write.
+    """
+    partition = new_partition("many")
+    peer = stock_peer(kafka_broker.bootstrap)
+    await ready(peer, partition)
+    ids = [segment_id(number, partition) for number in range(12)]
+    opened = [started(each, 10 * number, 10 * number + 9) for number, each in enumerate(ids)]
+    seconds, latencies_us = peer.write_all(opened, in_flight=5)
+    assert set(peer.list(partition)) == set(opened)
+    assert [found.event for found in kafka_broker.metadata_events("many")] == opened
+    assert len(latencies_us) == len(opened)
+    assert 0 < max(latencies_us) <= seconds * 1e6
+    with pytest.raises(StockRefused) as raised:
+        peer.write_all([started(ids[0], state=SegmentState.COPY_SEGMENT_FINISHED)], in_flight=2)
+    assert raised.value.java_class == JAVA_CLASSES[KafkaError.ILLEGAL_ARGUMENT]
+
+
 async def test_stock_manager_when_it_throws_is_a_refusal_with_the_class(
     kafka_broker: TieredKafka, stock_peer: Start
 ) -> None:

@@ -6,10 +6,18 @@ from pathlib import Path
 from tests.support import tidy, tree
 from tools import documents
 
-MAY_CREATE_TASKS = {"rlmm/log/kafka/crew.py"}
+MAY_CREATE_TASKS = {
+    "rlmm/engine.py",
+    "rlmm/keeper.py",
+    "rlmm/library.py",
+    "rlmm/log/kafka/crew.py",
+    "rlmm/once.py",
+    "rlmm/pump/pump.py",
+    "rlmm/service.py",
+}
 """
-The only sources that may start a task. A task is born in the group that dies with it; a log that is
-opened and closed by calls has a crew in place of one.
+The only sources that may start a task. A task is born in the group that dies with it; what is
+opened and closed by calls, a log or the library, waits for its tasks when it is closed.
 """
 
 AIOKAFKA_PART = "aiokafka.record"

@@ -11,6 +11,7 @@ import pytest
 
 import rlmm
 import rlmm.errors
+from rlmm.config.keys import KEYS
 from tests.support import tidy, tree
 from tests.support.capabilities import read_capabilities
 from tools import documents
@@ -41,21 +42,32 @@ def error_codes() -> list[str]:
     return sorted({error.code for error in documents.errors()})
 
 
-# What the code knows by name, and the page that has to know it too. Settings and metrics join here.
+def setting_spellings() -> list[str]:
+    """Every key with its environment variable and its flag."""
+    return [spelled for key in KEYS.values() for spelled in (key.path, key.env, key.flag)]
+
+
+# What the code knows by name, and the page that has to know it too. Metrics join here.
 DOCUMENTED = {
     "commands": (command_names, "docs/cli.md", "## `{}`"),
     "options": (option_names, "docs/cli.md", "{}"),
+    "settings": (setting_spellings, "docs/configuration.md", "`{}`"),
     "error codes": (error_codes, "docs/errors.md", "| `{}` |"),
 }
 
 
 @pytest.mark.parametrize("kind", DOCUMENTED)
 def test_everything_with_a_name_is_documented(kind: str) -> None:
-    """Every command, option and error code stands on its page."""
+    """Every command, option, setting and error code stands on its page."""
     names, page, form = DOCUMENTED[kind]
     text = tree.read(Path(page))
     assert names()
     assert not [name for name in names() if form.format(name) not in text]
+
+
+def test_every_setting_has_a_reason() -> None:
+    """Each field of a section says in its docstring what it is for and why its default is that."""
+    assert not [key.path for key in KEYS.values() if not key.reason]
 
 
 def test_error_codes_are_distinct() -> None:

@@ -14,8 +14,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rlmm.doorbell import Doorbell
 from rlmm.errors import LogError, LogUnavailable
-from rlmm.log.doorbell import Doorbell
 from rlmm.log.identity import random_uuid
 from rlmm.log.kafka.codes import Code
 from rlmm.log.kafka.fetch_api import NO_EPOCH, FetchAnswer, Fetched, FetchRequest, Wanted
@@ -34,7 +34,7 @@ from rlmm.log.kafka.settings import KafkaSettings, TopicSettings
 from rlmm.log.kafka.topic_api import (
     CreateTopicsRequest,
     DescribedTopic,
-    DescribeTopicRequest,
+    DescribeTopicsRequest,
     Outcome,
     TopicSetting,
 )
@@ -113,6 +113,8 @@ class FakeKafka:
         self.partitions = self._made(partitions)
         self.down: set[int] = set()
         """Brokers that nobody can connect to, and whose connections are cut."""
+        self.unregistered: set[int] = set()
+        """Brokers that answer, but that nobody tells of yet."""
         self.refuses: dict[int, LogError] = {}
         """Brokers that turn everybody away, with what they say."""
         self.hangs: set[tuple[int, str]] = set()
@@ -199,7 +201,7 @@ class FakeKafka:
             InitProducerIdRequest: self._producer_id,
             ProduceRequest: self._produce,
             CreateTopicsRequest: self._create,
-            DescribeTopicRequest: self._describe,
+            DescribeTopicsRequest: self._describe,
         }
         if isinstance(request, FetchRequest):
             return await self._fetch(broker, request)
@@ -212,7 +214,8 @@ class FakeKafka:
 
     def _metadata(self, broker: int, request: MetadataRequest) -> ClusterMetadata:
         del broker, request
-        alive = tuple(one for number, one in self.brokers.items() if number not in self.down)
+        untold = self.down | self.unregistered
+        alive = tuple(one for number, one in self.brokers.items() if number not in untold)
         if not self.exists:
             topic = TopicMetadata(self.topic_code, TOPIC, random_uuid(), ())
             return ClusterMetadata(alive, self.cluster_id, (topic,))
@@ -268,14 +271,17 @@ class FakeKafka:
             self.exists = True
         return self.creation
 
-    def _describe(self, broker: int, request: DescribeTopicRequest) -> DescribedTopic:
+    def _describe(self, broker: int, request: DescribeTopicsRequest) -> list[DescribedTopic]:
         del broker
         settings = {
             name: TopicSetting(value, is_default=False)
             for name, value in self.settings.items()
             if name in request._names
         }
-        return DescribedTopic(self.code_of_settings, None, settings)
+        return [
+            DescribedTopic(self.code_of_settings, None, topic, settings)
+            for topic in request._topics
+        ]
 
     def _judge(self, request: str, broker: int, partition: int) -> tuple[int, FakePartition]:
         held = self.partitions[partition]

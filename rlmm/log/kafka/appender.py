@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from rlmm.backoff import RETRY, Backoff
 from rlmm.errors import AppendRefused, LogError, LogUnavailable
-from rlmm.log.kafka.backoff import RETRY, Backoff
 from rlmm.log.kafka.codes import Code, trouble
 from rlmm.log.kafka.crew import report_death
 from rlmm.log.kafka.lane import BATCH_BYTES, Append, Lane

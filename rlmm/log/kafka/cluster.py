@@ -14,8 +14,8 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rlmm.backoff import BOOTSTRAP, RETRY, Backoff
 from rlmm.errors import LogError, LogNotPermitted, LogUnavailable
-from rlmm.log.kafka.backoff import BOOTSTRAP, RETRY, Backoff
 from rlmm.log.kafka.codes import name_of
 from rlmm.log.kafka.crew import report_death
 from rlmm.log.kafka.metadata_api import MetadataRequest
@@ -115,6 +115,13 @@ class Cluster:
             raise LogUnavailable(msg)
         return self._nodes[node_id]
 
+    def any_node(self) -> Node:
+        """A broker to ask what every broker knows; `LogUnavailable` while none has registered."""
+        if not self._nodes:
+            msg = "the cluster names no broker that could be asked"
+            raise LogUnavailable(msg)
+        return self._known()[0]
+
     def hang_up(self, node_id: int) -> None:
         """Cut the connection for short questions to a broker that does not answer them."""
         node = self._nodes.get(node_id)
@@ -202,9 +209,12 @@ class Cluster:
 
     def _candidates(self) -> list[Node | str]:
         """Whom to ask, in this order."""
+        return [*self._known(), *self._settings.bootstrap_servers]
+
+    def _known(self) -> list[Node]:
+        """The brokers of the view, those first that are connected, otherwise in any order."""
         known = random.sample(list(self._nodes.values()), len(self._nodes))
-        known.sort(key=lambda node: not node.is_connected)
-        return [*known, *self._settings.bootstrap_servers]
+        return sorted(known, key=lambda node: not node.is_connected)
 
     async def _ask_candidate(self, candidate: Node | str) -> ClusterMetadata:
         request = MetadataRequest(self._settings.topic.name)

@@ -12,8 +12,8 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from rlmm.doorbell import Doorbell
 from rlmm.errors import LogError
-from rlmm.log.doorbell import Doorbell
 
 if TYPE_CHECKING:
     from rlmm.log.kafka.connection import Connection

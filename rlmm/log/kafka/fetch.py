@@ -15,7 +15,7 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING
 
-from rlmm.errors import LogError, LogUnavailable
+from rlmm.errors import LogError, LogNotPermitted, LogUnavailable
 from rlmm.log.kafka.codes import Code, trouble
 from rlmm.log.kafka.crew import report_death
 from rlmm.log.kafka.desk import Desk
@@ -97,14 +97,15 @@ class Fetcher:
             if not queue:
                 del self._waiting[read.partition]
 
-    def silence(self, read: Read) -> LogUnavailable | None:
+    def silence(self, read: Read) -> LogError | None:
         """Why *read* had no answer when its time was up; None when there was nothing to answer."""
         trail = self.trail(read.partition)
         if read.is_answered or trail.heard_at + self._patience_s >= self._now():
             return None
         self._cluster.wish()
         why = trail.trouble or self._cluster.trouble or "its leader has not answered"
-        return LogUnavailable(f"partition {read.partition} at offset {read.position}: {why}")
+        kind = LogNotPermitted if isinstance(why, LogNotPermitted) else LogUnavailable
+        return kind(f"partition {read.partition} at offset {read.position}: {why}")
 
     def look_again(self) -> None:
         """Find out anew, for every read that waits, whom to ask."""

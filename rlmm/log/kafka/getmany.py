@@ -19,7 +19,7 @@ import logging
 from typing import TYPE_CHECKING
 
 import aiokafka
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import TopicPartition
 from aiokafka.errors import (
     ConsumerStoppedError,
     CorruptRecordException,
@@ -29,9 +29,10 @@ from aiokafka.errors import (
     TopicAuthorizationFailedError,
 )
 
+from rlmm.backoff import RETRY, Backoff
 from rlmm.errors import LogDamaged, LogError, LogNotPermitted, LogUnavailable
-from rlmm.log.kafka.backoff import RETRY, Backoff
 from rlmm.log.kafka.crew import report_death
+from rlmm.log.kafka.follower import STOP_S, Follower
 from rlmm.log.kafka.lane import BATCH_BYTES, RECORD_BYTES
 from rlmm.log.kafka.reads import answer, truncated
 from rlmm.log.kafka.settings import FetchPath
@@ -55,16 +56,11 @@ PINNED = "0.14."
 
 _log = logging.getLogger(__name__)
 
-_RECORDS_MAX = 500
-"""Records of one record set: they are made into a batch on the event loop."""
 _CHECK_S = 1.0
 """How long nothing may come before the bounds are asked."""
 _FIRST_WAIT_MS = 50
 """How long to wait where it is not known yet that the consumer works."""
-_UNKNOWN = -1
-_FETCH_BYTES = 1024 * 1024
 _FETCH_BYTES_MAX = 128 * 1024 * 1024
-_STOP_S = 2.0
 
 
 def uses_getmany(path: FetchPath) -> bool:
@@ -77,68 +73,6 @@ def uses_getmany(path: FetchPath) -> bool:
         PINNED,
     )
     return True
-
-
-class Follower:
-    """The consumer of one partition, started when it is first read, and anew when it died."""
-
-    def __init__(
-        self, partition: TopicPartition, options: Mapping[str, object], crew: Crew
-    ) -> None:
-        self.turn = asyncio.Lock()
-        self.trouble: LogUnavailable | None = LogUnavailable("the consumer has not started yet")
-        """Why the last call of the library came to nothing; None when it did not."""
-        self.checked_at = float("-inf")
-        self.is_suspect = False
-        """Whether records were there and none came when that was looked at last."""
-        self.fetch_bytes = _FETCH_BYTES
-        self._partition = partition
-        self._options = options
-        self._crew = crew
-        self._starting: asyncio.Task[AIOKafkaConsumer] | None = None
-        self._consumer: AIOKafkaConsumer | None = None
-        self._next_offset = _UNKNOWN
-
-    async def take(self, position: int, wait_ms: int) -> tuple[Sequence[ConsumerRecord], int]:
-        """The records from *position* on, and the position behind them; raises the library's."""
-        consumer = self._consumer or await self._started()
-        if position != self._next_offset:
-            consumer.seek(self._partition, position)
-        self._next_offset = _UNKNOWN  # until it is told: this may be cancelled behind the records
-        found = await consumer.getmany(
-            self._partition, timeout_ms=wait_ms, max_records=_RECORDS_MAX
-        )
-        self._next_offset = await consumer.position(self._partition)
-        return found.get(self._partition, ()), self._next_offset
-
-    async def _started(self) -> AIOKafkaConsumer:
-        """The consumer; a start goes on when who waits for it is cancelled."""
-        if self._starting is None:
-            self._starting = self._crew.start(self._start(), "start a consumer")
-        return await asyncio.shield(self._starting)
-
-    async def _start(self) -> AIOKafkaConsumer:
-        consumer = AIOKafkaConsumer(max_partition_fetch_bytes=self.fetch_bytes, **self._options)
-        try:
-            await consumer.start()
-        except BaseException:
-            await consumer.stop()
-            raise
-        finally:
-            self._starting = None
-        consumer.assign([self._partition])
-        self._consumer = consumer
-        self._next_offset = _UNKNOWN
-        return consumer
-
-    async def stop(self) -> None:
-        """End the consumer; the next read starts another."""
-        if self._starting is not None:
-            # Cancelled while it connects, the library would leave the connection behind.
-            await asyncio.wait({self._starting}, timeout=_STOP_S)
-        consumer, self._consumer = self._consumer, None
-        if consumer is not None:
-            await consumer.stop()
 
 
 class GetmanyFetcher:
@@ -191,6 +125,9 @@ class GetmanyFetcher:
         """Why *read* had no answer when its time was up; None when there was nothing to answer."""
         follower = self._followers.get(read.partition)
         why: object = "it was not its turn" if follower is None else follower.trouble
+        if why is None and follower is not None:
+            is_unheard = self._now() - follower.asked_since > _CHECK_S
+            why = "its leader does not answer" if is_unheard else None
         if read.is_answered or why is None:
             return None
         return LogUnavailable(f"partition {read.partition} at offset {read.position}: {why}")
@@ -225,8 +162,10 @@ class GetmanyFetcher:
         backoff = Backoff(RETRY, self._now)
         while not read.answer.done():
             try:
+                if not follower.is_started:
+                    await self._require_leader(follower, read)
                 async with follower.turn:
-                    found = await self._turn(follower, read)
+                    found = None if read.answer.done() else await self._turn(follower, read)
             except LogUnavailable as error:
                 follower.trouble = error
                 await self._restart(follower)
@@ -234,6 +173,25 @@ class GetmanyFetcher:
                 continue
             if found is not None:
                 answer(read, found)
+
+    async def _require_leader(self, follower: Follower, read: Read) -> None:
+        """
+        Wait until the leader answers, before a consumer is started.
+
+        The library dials at once and for each partition anew; here the pauses are shared.
+        """
+        bounds = await self._bounds(follower, read)
+        if isinstance(bounds, LogUnavailable):
+            raise bounds
+        if isinstance(bounds, LogError):
+            answer(read, bounds)
+
+    async def _bounds(self, follower: Follower, read: Read) -> Bounds | LogError:
+        """Ask for the bounds; that it was in vain is known although this may be cancelled."""
+        follower.asked_since = min(follower.asked_since, self._now())
+        bounds = await self._ask_bounds(read.partition)
+        follower.asked_since = float("inf")
+        return bounds
 
     async def _turn(self, follower: Follower, read: Read) -> RecordSet | LogError | None:
         """One call of the library; None when it must be called again."""
@@ -280,7 +238,13 @@ class GetmanyFetcher:
         """Compare silence with the bounds; `LogUnavailable` when it is not to be explained."""
         if self._now() - follower.checked_at < _CHECK_S:
             return
-        bounds = await self._ask_bounds(read.partition)
+        left_s = follower.asked_since + _CHECK_S - self._now()
+        try:
+            async with asyncio.timeout(max(min(left_s, _CHECK_S), _FIRST_WAIT_MS / 1000)):
+                bounds = await self._bounds(follower, read)
+        except TimeoutError:  # left alone, the consumer would dial what is away without a pause
+            msg = "its leader does not answer"
+            raise LogUnavailable(msg) from None
         follower.checked_at = self._now()
         if isinstance(bounds, LogUnavailable):
             follower.trouble = bounds
@@ -316,8 +280,8 @@ class GetmanyFetcher:
 
     async def _restart(self, follower: Follower) -> None:
         """Stop a consumer that is of no use; stopping is not waited for longer than a while."""
-        task = self._crew.start(follower.stop(), "stop a consumer")
-        await asyncio.wait({task}, timeout=_STOP_S)
+        task = self._crew.start(follower.stop(), "restart a consumer")
+        await asyncio.wait({task}, timeout=2 * STOP_S)
 
     async def close(self) -> None:
         """Stop all consumers."""

@@ -13,6 +13,8 @@ import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rlmm.clock import SYSTEM_CLOCK
+from rlmm.doorbell import Doorbell
 from rlmm.errors import (
     AppendRefused,
     LogError,
@@ -20,8 +22,6 @@ from rlmm.errors import (
     LogRecreated,
     LogUnavailable,
 )
-from rlmm.log.clock import SYSTEM_CLOCK
-from rlmm.log.doorbell import Doorbell
 from rlmm.log.kafka.appender import Appender
 from rlmm.log.kafka.bounds import BoundsQuestion, gone
 from rlmm.log.kafka.cluster import Cluster
@@ -31,7 +31,8 @@ from rlmm.log.kafka.crew import Crew
 from rlmm.log.kafka.fetch import Fetcher
 from rlmm.log.kafka.getmany import GetmanyFetcher, uses_getmany
 from rlmm.log.kafka.reads import Read
-from rlmm.log.kafka.topic import create_topic, find_dangers, is_absent, require_topic
+from rlmm.log.kafka.tiered import tiered_partitions_of
+from rlmm.log.kafka.topic import TopicCreation, find_dangers, is_absent, require_topic
 from rlmm.log.protocol import LogIdentity
 from rlmm.log.requests import require_partition, require_position, require_value
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from rlmm.log.kafka.settings import KafkaSettings
     from rlmm.log.kafka.topic import TopicFinding
     from rlmm.log.protocol import Bounds
+    from rlmm.metadata.ids import TopicIdPartition
     from rlmm.records.record_set import RecordSet
 
 _CLOSE_S = 5.0
@@ -80,7 +82,7 @@ class KafkaLog:
         if not settings.is_observer:
             self._appender = Appender(settings, self._cluster, self._crew, SYSTEM_CLOCK.now_ms)
         self._bound: LogIdentity | None = None
-        self._creation_trouble: LogUnavailable | None = None
+        self._creation = TopicCreation(settings, self._cluster, loop.time)
         self._limits: set[asyncio.Timeout] = set()
         self._bell = Doorbell()
         self._is_closed = False
@@ -192,7 +194,8 @@ class KafkaLog:
                 raise _closed(f"partition {partition}") from None
             if lane is None or append is None:
                 late = self._late(f"partition {partition}", timeout_s)
-                raise AppendRefused(str(late)) from None
+                is_final = isinstance(late, LogNotPermitted)
+                raise (late if is_final else AppendRefused(str(late))) from None
             raise lane.late(append, timeout_s) from None
         finally:
             if append is not None:
@@ -208,6 +211,18 @@ class KafkaLog:
         except TimeoutError:
             raise self._late("the topic's settings", timeout_s) from None
 
+    async def tiered_partitions_of(
+        self, broker_id: int, *, timeout_s: float
+    ) -> frozenset[TopicIdPartition]:
+        """The user partitions of tiered topics that a broker leads or follows, asked freshly."""
+        try:
+            async with self._limit(timeout_s):
+                await self._cluster.view_now()
+                connection = await self._cluster.any_node().control()
+                return await tiered_partitions_of(connection, broker_id, self._settings.topic.name)
+        except TimeoutError:
+            raise self._late(f"the partitions of broker {broker_id}", timeout_s) from None
+
     async def close(self) -> None:
         """End all calls, all tasks and all connections. Idempotent."""
         if self._is_closed:
@@ -215,7 +230,8 @@ class KafkaLog:
         self._is_closed = True
         now = asyncio.get_running_loop().time()
         for limit in list(self._limits):
-            limit.reschedule(now)
+            if not limit.expired():  # else it is about to end anyway, and cannot be moved
+                limit.reschedule(now)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_S):
                 while self._limits:
@@ -237,35 +253,31 @@ class KafkaLog:
                 self._limits.discard(limit)
                 self._bell.ring()
 
-    def _late(self, what: str, timeout_s: float) -> LogUnavailable:
-        """The error for a call that ended before it knew whom to ask."""
+    def _late(self, what: str, timeout_s: float) -> LogError:
+        """The error for a call that ended before it knew whom to ask; permanent if its cause is."""
         if self._is_closed:
             return _closed(what)
         view = self._cluster.view
-        why: object = self._cluster.trouble or self._creation_trouble
+        why: object = self._cluster.trouble
         if why is None and view is not None and view.topic is None:
-            why = view.without_leader(0)
-        why = why or "no broker has answered"
-        return LogUnavailable(f"{what}: nothing in {timeout_s:g} s: {why}")
+            why = self._creation.trouble or view.without_leader(0)
+        if why is None:
+            servers = ", ".join(self._settings.bootstrap_servers)
+            why = (
+                f"no broker has answered yet: is {servers} (bootstrap.servers) right and reachable?"
+            )
+        kind = LogNotPermitted if isinstance(why, LogNotPermitted) else LogUnavailable
+        return kind(f"{what}: nothing in {timeout_s:g} s: {why}")
 
     async def _identify(self, view: ClusterView) -> LogIdentity:
         """Belong to the topic of *view*, once there is one or it is sure that there is none."""
         while view.topic is None:
             if is_absent(view) and self._settings.topic.is_created:
-                await self._create(view)
+                await self._creation.attempt(view)
             elif is_absent(view) or view.topic_code in DENIED:
                 break
             view = await self._cluster.fresh_view()
         return self._bind(view)
-
-    async def _create(self, view: ClusterView) -> None:
-        try:
-            connection = await self._cluster.node(next(iter(view.brokers))).control()
-            await create_topic(self._settings, connection)
-        except LogUnavailable as error:
-            self._creation_trouble = error  # told when the time is up, until then it is tried again
-        else:
-            self._creation_trouble = None
 
     def _bind(self, view: ClusterView) -> LogIdentity:
         """Belong to the topic of *view*; calls on another were ended when the view came."""

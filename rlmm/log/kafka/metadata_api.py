@@ -65,16 +65,17 @@ class ClusterMetadata:
 
 
 class MetadataRequest(Request[ClusterMetadata]):
-    """Asks one broker for the brokers and for one topic."""
+    """Asks one broker for the brokers and for one topic, or for all that it knows."""
 
     api = Api("Metadata", 3, (12,))
 
-    def __init__(self, topic: str) -> None:
+    def __init__(self, topic: str | None) -> None:
         self._topic = topic
 
     def write(self, out: Writer, version: int) -> None:
         """Write the body."""
-        out.array([self._topic], lambda name: self._write_topic(out, name))
+        topics = None if self._topic is None else [self._topic]
+        out.array(topics, lambda name: self._write_topic(out, name))
         out.boolean(False)
         out.boolean(False)
         out.no_tags()

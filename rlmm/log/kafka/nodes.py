@@ -11,8 +11,8 @@ import asyncio
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from rlmm.backoff import RETRY, Backoff
 from rlmm.errors import LogError, LogUnavailable
-from rlmm.log.kafka.backoff import RETRY, Backoff
 from rlmm.log.kafka.connection import address_text
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from rlmm.backoff import RETRY, Backoff
 from rlmm.errors import LogDamaged, LogError, LogTruncated, LogUnavailable
-from rlmm.log.kafka.backoff import RETRY, Backoff
 from rlmm.log.kafka.batches import whole_batches
 from rlmm.log.kafka.codes import Code, name_of, trouble
 from rlmm.log.kafka.fetch_api import NO_EPOCH, Fetched, Wanted
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import Uuid
 
 _GROWTH = 2
+_BYTES_MAX = 2**31 - 1
+"""What a request can say at most."""
 
 
 @dataclass(slots=True, eq=False)
@@ -59,7 +61,7 @@ class ReadSource(Protocol):
     async def wait(self, read: Read) -> RecordSet:
         """Wait for the answer of *read*; if this is cancelled, nothing of it is left."""
 
-    def silence(self, read: Read) -> LogUnavailable | None:
+    def silence(self, read: Read) -> LogError | None:
         """Why *read* had no answer when its time was up; None when there was nothing to answer."""
 
     async def close(self) -> None:
@@ -115,7 +117,7 @@ class Trail:
         return Wanted(
             read.partition,
             read.position,
-            max(read.bytes_max, self.bytes_wanted),
+            min(max(read.bytes_max, self.bytes_wanted), _BYTES_MAX),
             leader_epoch,
             epoch if position == read.position else NO_EPOCH,
         )

@@ -7,6 +7,7 @@ Everything is checked at construction, and no text form shows a secret.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
@@ -22,6 +23,7 @@ TOPIC = "__remote_log_metadata"
 PARTITION_COUNT = 50
 """Partitions that Kafka gives the topic when nothing is configured."""
 
+_TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _INT16_MAX = 2**15 - 1
 _INT32_MAX = 2**31 - 1
 _INT64_MAX = 2**63 - 1
@@ -163,8 +165,11 @@ class TopicSettings:
 
     def __post_init__(self) -> None:
         """Refuse values that Kafka's manager would refuse, naming its key."""
-        if not self.name:
-            msg = "the name of the metadata topic must not be empty"
+        if self.name in {".", ".."} or not _TOPIC_NAME.fullmatch(self.name):
+            msg = (
+                "the name of the metadata topic must be 1 to 249 letters of ASCII, digits, "
+                f"'.', '_' or '-', got {self.name!r}"
+            )
             raise ConfigError(msg)
         prefix = "remote.log.metadata.topic"
         if self.num_partitions is not None:

@@ -5,16 +5,18 @@ of its settings are dangerous. Nothing here alters a topic that exists.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rlmm.errors import ConfigError
+from rlmm.backoff import RETRY, Backoff
+from rlmm.errors import ConfigError, LogUnavailable
 from rlmm.log.kafka.codes import DENIED, Code, name_of, trouble
 from rlmm.log.kafka.settings import PARTITION_COUNT
-from rlmm.log.kafka.topic_api import CreateTopicsRequest, DescribeTopicRequest
+from rlmm.log.kafka.topic_api import CreateTopicsRequest, DescribeTopicsRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from rlmm.log.kafka.cluster import Cluster, ClusterView, TopicView
     from rlmm.log.kafka.connection import Connection
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 _IMPOSSIBLE = frozenset(
     {
         Code.INVALID_PARTITIONS,
-        Code.INVALID_REPLICATION_FACTOR,
         Code.INVALID_CONFIG,
         Code.INVALID_REQUEST,
         Code.INVALID_TOPIC_EXCEPTION,
@@ -85,6 +86,41 @@ def is_absent(view: ClusterView) -> bool:
     return view.topic is None and view.topic_code == Code.UNKNOWN_TOPIC_OR_PARTITION
 
 
+class TopicCreation:
+    """The creation of the topic: one attempt at a time and for each view, whoever asks for it."""
+
+    def __init__(self, settings: KafkaSettings, cluster: Cluster, now: Callable[[], float]) -> None:
+        self.trouble: LogUnavailable | None = None
+        """Why the last attempt failed; None when it did not."""
+        self._settings = settings
+        self._cluster = cluster
+        self._backoff = Backoff(RETRY, now)
+        self._is_running = False
+        self._seen = 0
+
+    async def attempt(self, view: ClusterView) -> None:
+        """
+        Have the topic created that *view* lacks, unless somebody else does, or has since.
+
+        Returns after a pause when another attempt may succeed; raises like `create_topic` when none
+        can.
+        """
+        if self._is_running or view.number <= self._seen:
+            return
+        self._is_running = True
+        try:
+            connection = await self._cluster.any_node().control()
+            await create_topic(self._settings, connection)
+            self.trouble = None
+            self._backoff.succeeded()
+        except LogUnavailable as error:
+            self.trouble = error
+            await asyncio.sleep(self._backoff.failed())
+        finally:
+            self._is_running = False
+            self._seen = self._cluster.attempts.made
+
+
 async def create_topic(settings: KafkaSettings, connection: Connection) -> None:
     """
     Create the topic as Kafka's own manager does; that it exists already is success.
@@ -112,6 +148,13 @@ async def create_topic(settings: KafkaSettings, connection: Connection) -> None:
         raise ConfigError(
             f"topic {topic.name} cannot be created: {outcome.reason or name_of(outcome.code)}"
         )
+    if outcome.code == Code.INVALID_REPLICATION_FACTOR:
+        # Also what a cluster says that is just starting: the other brokers may be on their way.
+        raise LogUnavailable(
+            f"creating topic {topic.name}: {outcome.reason or name_of(outcome.code)}: start that "
+            "many brokers, or lower remote.log.metadata.topic.replication.factor "
+            f"({topic.replication_factor})"
+        )
     raise trouble(f"creating topic {topic.name}", outcome.code, "CREATE topics")
 
 
@@ -119,13 +162,12 @@ async def find_dangers(
     settings: KafkaSettings, cluster: Cluster, topic: TopicView
 ) -> list[TopicFinding]:
     """
-    Report the settings of the topic that endangers the metadata; alters nothing.
+    Report the settings of the topic that endanger the metadata; alters nothing.
 
     Where the right to read them is missing, that is the finding.
     """
-    view = await cluster.view_now()
-    connection = await cluster.node(next(iter(view.brokers))).control()
-    described = await connection.call(DescribeTopicRequest(settings.topic.name, _ASKED))
+    connection = await cluster.any_node().control()
+    (described,) = await connection.call(DescribeTopicsRequest([settings.topic.name], _ASKED))
     replication = min((len(p.replicas) for p in topic.partitions.values()), default=0)
     if described.code in DENIED:
         unread = TopicFinding(

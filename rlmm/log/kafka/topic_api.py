@@ -107,21 +107,22 @@ class DescribedTopic:
 
     code: int
     reason: str | None
+    name: str
     settings: Mapping[str, TopicSetting]
 
 
-class DescribeTopicRequest(Request[DescribedTopic]):
-    """Asks any broker for the named settings of the topic."""
+class DescribeTopicsRequest(Request[list[DescribedTopic]]):
+    """Asks any broker for the named settings of some topics."""
 
     api = Api("DescribeConfigs", 32, (4,))
 
-    def __init__(self, topic: str, names: Sequence[str]) -> None:
-        self._topic = topic
+    def __init__(self, topics: Sequence[str], names: Sequence[str]) -> None:
+        self._topics = topics
         self._names = names
 
     def write(self, out: Writer, version: int) -> None:
         """Write the body."""
-        out.array([self._topic], lambda topic: self._write_topic(out, topic))
+        out.array(self._topics, lambda topic: self._write_topic(out, topic))
         out.boolean(False)
         out.boolean(False)
         out.no_tags()
@@ -132,19 +133,19 @@ class DescribeTopicRequest(Request[DescribedTopic]):
         out.array(self._names, out.text)
         out.no_tags()
 
-    def read(self, answer: Reader, version: int) -> DescribedTopic:
+    def read(self, answer: Reader, version: int) -> list[DescribedTopic]:
         """Read the body of the answer."""
         answer.int32()
-        return answer.array(lambda: _described(answer))[0]
+        return answer.array(lambda: _described(answer))
 
 
 def _described(answer: Reader) -> DescribedTopic:
     code, reason = answer.int16(), answer.nullable_text()
     answer.int8()
-    answer.text()
+    name = answer.text()
     settings = dict(answer.array(lambda: _setting(answer)))
     answer.tags()
-    return DescribedTopic(code, reason, settings)
+    return DescribedTopic(code, reason, name, settings)
 
 
 def _setting(answer: Reader) -> tuple[str, TopicSetting]:

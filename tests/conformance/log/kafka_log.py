@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from tests.kafka.process import ProcessLog
     from tests.kafka.tiered import TieredKafka
 
 BATCH_BYTES_MAX = 1_048_588
@@ -34,6 +35,11 @@ class KafkaLogUnderTest:
         self.kafka = kafka
         self.settings = settings
         self.log = log
+
+    @property
+    def logs(self) -> list[ProcessLog]:
+        """What the broker says, which a test that fails shows."""
+        return self.kafka.logs
 
     async def reopen(self, *, is_observer: bool = False) -> KafkaLog:
         """Close, and open another on the same topic."""

@@ -112,7 +112,7 @@ async def test_f61_partition_when_there_is_none_then_is_refused_before_any_io(
             call.send(None)  # the first step of the call: it has waited for nothing
 
 
-@pytest.mark.parametrize("position", [-1, -(2**63)])
+@pytest.mark.parametrize("position", [-1, -(2**63), 2**63])
 async def test_read_when_the_position_is_no_offset_then_is_refused_before_any_io(
     under_test: LogUnderTest, position: int
 ) -> None:

@@ -13,7 +13,7 @@ from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
-from rlmm.metadata.segment import SegmentMetadata
+from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from tests.conformance.log.under_test import ANSWER_S, read_on, values_of
 from tests.kafka.clients import produce, until
 from tests.kafka.node import kafka_id
@@ -48,18 +48,41 @@ async def read_all(log: KafkaLog, partition: int) -> list[RecordSet]:
     return found
 
 
+def place_of(partition: TopicIdPartition) -> int:
+    """The metadata partition of a user partition."""
+    return metadata_partition_for(partition.topic_id, partition.partition, METADATA_PARTITIONS)
+
+
+def apply_all(
+    record_sets: list[RecordSet], at: int
+) -> tuple[PythonShard, list[tuple[int, SegmentMetadata | SegmentUpdate]]]:
+    """A shard that has taken everything, and the events of segments with their offsets."""
+    shard = PythonShard(at)
+    events: list[tuple[int, SegmentMetadata | SegmentUpdate]] = []
+    for record_set in record_sets:
+        report = shard.apply(record_set)
+        assert (report.tally.undecodable, report.damage) == (0, None)
+        for offset, value in values_of(record_set):
+            event = decode(value)
+            if isinstance(event, SegmentMetadata | SegmentUpdate):
+                events.append((offset, event))
+    return shard, events
+
+
 @pytest.mark.parametrize("path", [FetchPath.RAW, FetchPath.GETMANY])
 async def test_records_of_a_stock_broker_when_read_are_what_kafka_prints(
     kafka_broker: TieredKafka, open_log: OpenLog, path: FetchPath
 ) -> None:
     """
-    What a broker's own tiering has written comes through the log without an undecodable record,
-    and reads as Kafka's formatter prints it, all partitions of the topic, line by line.
+    What a broker's own tiering has written, copies and their deletion, comes through the log
+    without an undecodable record, and reads as Kafka's formatter prints it, line by line.
     """
     topic = f"tiered-{path}"
-    await kafka_broker.create_topic(topic)
-    await produce(kafka_broker.login, topic, RECORDS)
-    await kafka_broker.wait_until_tiered(topic, SEGMENTS)
+    await kafka_broker.create_topic(topic, partitions=2)
+    for number in (0, 1):
+        await produce(kafka_broker.login, topic, RECORDS, partition=number)
+    await kafka_broker.wait_until_tiered(topic, 2 * SEGMENTS)
+    partitions = [kafka_broker.user_partition(topic, number) for number in (0, 1)]
     log = await open_log(
         settings_for(
             kafka_broker.login,
@@ -69,24 +92,24 @@ async def test_records_of_a_stock_broker_when_read_are_what_kafka_prints(
             fetch_path=path,
         )
     )
-    partition = kafka_broker.user_partition(topic)
-    at = metadata_partition_for(partition.topic_id, 0, METADATA_PARTITIONS)
-    record_sets = await read_all(log, at)
-    shard = PythonShard(at)
-    for record_set in record_sets:
-        report = shard.apply(record_set)
-        assert (report.tally.undecodable, report.damage) == (0, None)
-    assert len(shard.segments(partition)) == SEGMENTS
-    ours = []
-    for offset, value in (each for record_set in record_sets for each in values_of(record_set)):
-        event = decode(value)
-        assert isinstance(event, SegmentMetadata | SegmentUpdate)
-        if event.id.partition == partition:
-            text = as_kafka_prints(event)
-            ours.append(f"partition: {at}, offset: {offset}, value: {text}")
-    printed = kafka_broker.tools.metadata_events(shard.position, partition=at)
-    assert ours == [line for line in printed if str(partition) in line]
-    assert len(ours) >= 2 * SEGMENTS
+    for partition in partitions:
+        at = place_of(partition)
+        shard, _ = apply_all(await read_all(log, at), at)
+        assert len(shard.segments(partition)) == SEGMENTS
+    await kafka_broker.delete_topic(topic)
+    await kafka_broker.wait_until_deleted(topic, 2 * SEGMENTS)
+    for at in {place_of(partition) for partition in partitions}:
+        shard, events = apply_all(await read_all(log, at), at)
+        here = [partition for partition in partitions if place_of(partition) == at]
+        assert [shard.segments(partition) for partition in here] == [[]] * len(here)
+        ours = [
+            f"partition: {at}, offset: {offset}, value: {as_kafka_prints(event)}"
+            for offset, event in events
+            if event.id.partition in partitions
+        ]
+        assert len(ours) == len(here) * SEGMENTS * len(SegmentState)
+        printed = kafka_broker.tools.metadata_events(shard.position, partition=at)
+        assert ours == [line for line in printed if str(here[0].topic_id) in line]
 
 
 def history(partition: TopicIdPartition) -> list[Event]:

@@ -87,6 +87,13 @@ async def write_transaction(
         await producer.stop()
 
 
+async def wait_for_end(log: KafkaLog, next_offset: int) -> None:
+    """Wait for the last marker: it is written after the answer to who ended the transaction."""
+    async with asyncio.timeout(ANSWER_S):
+        while await log.bounds([0], timeout_s=ANSWER_S) != {0: Bounds(0, next_offset)}:
+            pass
+
+
 @pytest.mark.parametrize("path", [FetchPath.RAW, FetchPath.GETMANY])
 async def test_f31_read_when_the_tail_is_no_data_then_the_position_reaches_the_end(
     kafka_broker: TieredKafka, open_log: OpenLog, path: FetchPath
@@ -101,9 +108,7 @@ async def test_f31_read_when_the_tail_is_no_data_then_the_position_reaches_the_e
     assert await log.append(0, b"before", timeout_s=ANSWER_S) == 0
     await write_transaction(kafka_broker, topic, [b"aborted 1", b"aborted 2"], is_committed=False)
     await write_transaction(kafka_broker, topic, [b"committed"], is_committed=True)
-    async with asyncio.timeout(ANSWER_S):  # markers are written after the answer to the commit
-        while await log.bounds([0], timeout_s=ANSWER_S) != {0: Bounds(0, 6)}:
-            pass
+    await wait_for_end(log, 6)
     assert await read_until(log, 0, 0, 6) == [
         (0, b"before"),
         (1, b"aborted 1"),
@@ -123,6 +128,7 @@ async def test_f31_read_when_raw_then_markers_come_as_control_batches(
     await create_topic(kafka_broker.login, topic)
     await write_transaction(kafka_broker, topic, [b"aborted"], is_committed=False)
     log = await open_log(settings_for(kafka_broker.login, topic))
+    await wait_for_end(log, 2)
     data, marker = await read_batches(log, 0)
     assert (data.is_transactional, data.is_control) == (True, False)
     assert (marker.is_transactional, marker.is_control) == (True, True)

@@ -71,14 +71,21 @@ async def test_topic_when_absent_and_not_asked_for_then_nobody_creates_it(
     assert topic not in kafka_broker.tools.topics("--list").split()
 
 
-async def test_topic_when_it_can_never_be_created_then_says_why(
+async def test_f96_topic_when_brokers_are_too_few_then_waits_for_more_and_says_so(
     kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
-    """A replication factor beyond the brokers there are is the configuration's fault."""
-    settings = settings_for(kafka_broker.login, own_topic(), is_created=True, replicas=3)
-    log = await open_log(settings)
-    with pytest.raises(ConfigError, match=r"cannot be created: .*eplication.factor"):
-        await log.identity(timeout_s=ANSWER_S)
+    """
+    Failure scenario F96: three replicas and one broker is how a cluster starts, or a mistake: more
+    brokers are waited for, and what the broker says and how to do with fewer is told.
+    """
+    topic = own_topic()
+    log = await open_log(settings_for(kafka_broker.login, topic, is_created=True, replicas=3))
+    with pytest.raises(LogUnavailable) as caught:
+        await log.identity(timeout_s=1.0)
+    said = str(caught.value)
+    assert "only 1 broker" in said
+    assert "lower remote.log.metadata.topic.replication.factor (3)" in said
+    assert topic not in kafka_broker.tools.topics("--list").split()
 
 
 @pytest.mark.parametrize("is_created", [False, True])

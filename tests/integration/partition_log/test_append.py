@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from rlmm.errors import AppendRefused, AppendUncertain, InvalidArgument
+from rlmm.partition_log.disk import Disk
 from rlmm.partition_log.settings import LogSettings, SyncPolicy
 from rlmm.records.batch import Batch, walk
 from tests.support.disks import FaultyDisk, GatedDisk
@@ -217,7 +220,10 @@ async def test_append_when_large_then_is_stored_like_any_other(tmp_path: Path) -
 async def test_append_when_cancelled_while_a_thread_writes_then_the_log_stays_whole(
     tmp_path: Path,
 ) -> None:
-    """A write that has begun is waited for: nothing is written over it, and it is not forgotten."""
+    """
+    Who is cancelled leaves at once; the next append waits for the write that has begun: nothing is
+    written over it, and it is not forgotten.
+    """
     disk = GatedDisk()
     registry, log = await open_log(tmp_path, LogSettings(sync=SyncPolicy.NEVER), disk=disk)
     large = b"".join(batch(bytes(500_000)) for _ in range(5))
@@ -228,15 +234,15 @@ async def test_append_when_cancelled_while_a_thread_writes_then_the_log_stays_wh
         disk.gate.clear()
         cancelled = asyncio.create_task(log.append(large))
         await until_reached(disk)
-        cancelled.cancel()
         after = asyncio.create_task(log.append(large))
-        await asyncio.sleep(0.01)
-        assert not cancelled.done()
+        cancelled.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await cancelled
+        for _ in range(20):
+            await asyncio.sleep(0)
         assert not after.done()
         disk.gate.set()
         assert (await after).base_offset == 6
-        with pytest.raises(asyncio.CancelledError):
-            await cancelled
         assert len(await values_of(log)) == 11
 
 
@@ -329,3 +335,59 @@ async def test_append_when_not_sound_then_leaves_the_log_as_it_was(tmp_path: Pat
         with pytest.raises(InvalidArgument):
             await log.append(batch(b"a")[:-1])
         assert (await log.append(batch(b"b"))).base_offset == 0
+
+
+class SlowDisk(Disk):
+    """A disk on which one kind of call waits at a gate, in a thread."""
+
+    def __init__(self) -> None:
+        self.slow = ""
+        self.reached = threading.Event()
+        self.gate = threading.Event()
+
+    def _pass(self, call: str) -> None:
+        if call == self.slow:
+            self.reached.set()
+            assert self.gate.wait(30)
+
+    def open(self, path: Path, flags: int) -> int:
+        self._pass("create" if flags & os.O_CREAT and path.suffix == ".log" else "open")
+        return super().open(path, flags)
+
+    def replace_file(self, path: Path, content: bytes, *, sync: bool) -> None:
+        self._pass(path.name)
+        super().replace_file(path, content, sync=sync)
+
+    def remove(self, path: Path) -> None:
+        self._pass("remove")
+        super().remove(path)
+
+
+@pytest.mark.parametrize(
+    "slow", ["create", "recovery-point-offset-checkpoint", "leader-epoch-checkpoint", "remove"]
+)
+async def test_append_when_the_disk_is_slow_before_it_is_written_then_ends_in_time(
+    tmp_path: Path, slow: str
+) -> None:
+    """A disk that hangs at a roll, a new epoch or an old index holds no append beyond its time."""
+    registry, log = await open_log(tmp_path, EACH)
+    async with registry:
+        await log.append(batch(b"a"))
+    disk = SlowDisk()
+    is_roll = slow in {"create", "recovery-point-offset-checkpoint"}
+    settings = replace(EACH, segment_bytes=80 if is_roll else 1 << 20, segment_ms=10**15)
+    (tmp_path / "recovery-point-offset-checkpoint").unlink()  # so that a roll has to note one
+    registry, log = await open_log(tmp_path, settings, disk=disk)
+    async with registry:
+        disk.slow = slow
+        with pytest.raises(AppendRefused, match=r"within 0\.01 s"):
+            await log.append(batch(b"refused"), leader_epoch=1, timeout_s=0.01)
+        assert disk.reached.is_set()
+        after = asyncio.create_task(log.append(batch(b"b"), leader_epoch=1))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert not after.done()
+        disk.gate.set()
+        assert tuple(await after) == (1, 2)
+        assert await values_of(log) == {0: b"a", 1: b"b"}
+        assert log.statistics().segments == 1 + is_roll

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.errors import AppendRefused, LogDamaged
+from rlmm.errors import AppendRefused
 from rlmm.partition_log.checkpoints import format_partition_metadata
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import SyncPolicy
@@ -215,6 +215,27 @@ async def test_index_when_missing_after_a_clean_end_then_is_rebuilt_and_written_
         assert [path.read_bytes() for path in paths] == good
 
 
+@pytest.mark.parametrize("is_clean", [True, False], ids=["clean-end", "crash"])
+@pytest.mark.parametrize("number", [1, -1], ids=["closed", "active"])
+async def test_time_index_when_empty_then_hides_no_record_from_a_look_up_by_time(
+    tmp_path: Path, number: int, is_clean: bool
+) -> None:
+    """What a loss of power leaves of a new file may be nothing: that is no sparse time index."""
+    root = tmp_path / "b"
+    await (made(root) if is_clean else made_and_crashed(tmp_path / "a", root))
+    path = log_files(root)[number].with_suffix(".timeindex")
+    good = path.read_bytes() if path.exists() else b""
+    path.write_bytes(b"")
+    async with await LogRegistry.open(root, SMALL) as registry:
+        log = await registry.partition(TOPIC, 0)
+        for n in RECORDS:
+            found = await log.offset_for_time(FIRST_MS + n)
+            assert found is not None
+            assert found.offset == n
+        assert path.read_bytes().startswith(good)
+        assert path.stat().st_size > 0
+
+
 async def test_index_when_its_log_is_gone_then_is_removed(tmp_path: Path) -> None:
     """An index of a segment that was deleted does not wait for one of the same name."""
     await made(tmp_path)
@@ -239,69 +260,6 @@ async def test_leader_epochs_when_their_file_is_lost_then_are_read_from_the_log(
         log = await registry.partition(TOPIC, 0)
         assert log.leader_epochs == ((0, 0), (1, 30))
         assert path.read_bytes() == good
-
-
-# damage that must not be cut
-
-
-@pytest.mark.parametrize(
-    ("number", "at"),
-    [pytest.param(-1, 70, id="active-segment"), pytest.param(1, 70, id="closed-segment")],
-)
-async def test_damage_when_below_the_recovery_point_then_offline_and_nothing_is_changed(
-    tmp_path: Path, number: int, at: int
-) -> None:
-    """Damage in what was synced puts the partition offline by name, and not a byte is cut."""
-    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
-    path = log_files(root)[number]
-    content = bytearray(path.read_bytes())
-    content[at] ^= 1
-    path.write_bytes(content)
-    path.with_suffix(".index").unlink(missing_ok=True)
-    before = {name: kept for name, kept in picture(root).items() if name.endswith(".log")}
-    async with await LogRegistry.open(root, SMALL) as registry:
-        for _ in range(2):
-            with pytest.raises(LogDamaged, match=rf"{path.name}.*crc-mismatch"):
-                await registry.partition(TOPIC, 0)
-        assert registry.statistics().opened == 1
-        other = await registry.create(TOPIC, 1, TOPIC_ID)
-        await other.append(batch(b"the others go on"))
-    assert not (root / MARK).exists()
-    after = {name: kept for name, kept in picture(root).items() if name in before}
-    assert after == before
-
-
-async def test_log_when_it_lost_its_synced_end_then_is_offline(tmp_path: Path) -> None:
-    """A log that ends whole, but below what was synced, is not served as if it were complete."""
-    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
-    path = log_files(root)[-1]
-    path.write_bytes(b"")
-    async with await LogRegistry.open(root, SMALL) as registry:
-        with pytest.raises(LogDamaged, match="was synced up to 40"):
-            await registry.partition(TOPIC, 0)
-
-
-async def test_log_when_repaired_then_comes_back_by_reopening(tmp_path: Path) -> None:
-    """An operator puts the right bytes back; reopening recovers without a restart."""
-    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
-    path = log_files(root)[-1]
-    good = path.read_bytes()
-    path.write_bytes(bytes(len(good)))
-    async with await LogRegistry.open(root, SMALL) as registry:
-        with pytest.raises(LogDamaged):
-            await registry.partition(TOPIC, 0)
-        path.write_bytes(good)
-        assert await values_of(await registry.reopen(TOPIC, 0)) == RECORDS
-        assert registry.statistics().offline == 0
-
-
-async def test_compaction_when_unfinished_then_is_left_to_a_broker(tmp_path: Path) -> None:
-    """A folder in the middle of a broker's compaction is not judged by what is there."""
-    await made(tmp_path)
-    (partition_folder(tmp_path) / f"{0:020d}.log.swap").touch()
-    async with await LogRegistry.open(tmp_path, SMALL) as registry:
-        with pytest.raises(LogDamaged, match="compaction is unfinished"):
-            await registry.partition(TOPIC, 0)
 
 
 # a broker's folders

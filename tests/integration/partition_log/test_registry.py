@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import os
 import sys
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.errors import ConfigError, InvalidArgument, LogRecreated, LogUnavailable, NotFound
-from rlmm.partition_log.disk import Disk
+from rlmm.errors import (
+    AppendUncertain,
+    InvalidArgument,
+    LogRecreated,
+    LogUnavailable,
+    NotFound,
+)
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import SyncPolicy
 from tests.support import tree
@@ -23,7 +26,6 @@ from tests.support.partition_logs import (
     TOPIC,
     TOPIC_ID,
     batch,
-    copied,
     names_below,
     open_log,
     partition_folder,
@@ -31,20 +33,7 @@ from tests.support.partition_logs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
-
-HOLDER = """
-import fcntl, os, sys
-lock = os.open(sys.argv[1] + "/.lock", os.O_RDWR | os.O_CREAT)
-if sys.argv[2] == "ours":
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    os.write(lock, str(os.getpid()).encode())
-else:
-    fcntl.lockf(lock, fcntl.LOCK_EX)
-print("locked", flush=True)
-sys.stdin.read()
-"""
 
 MANY = """
 import asyncio, resource, sys
@@ -72,23 +61,6 @@ async def main(root, count, rounds):
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[3]),) * 2)
 asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), 2))
 """
-
-
-@asynccontextmanager
-async def locked_by_another(root: Path, kind: str) -> AsyncIterator[int]:
-    """Another process that holds the folder's lock, as we or as a broker would; gives its pid."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", HOLDER, str(root), kind,
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert await process.stdout.readline() == b"locked\n"
-    try:
-        yield process.pid
-    finally:
-        process.stdin.close()
-        await process.wait()
 
 
 async def test_partition_when_touched_a_thousand_times_at_once_then_is_opened_once(
@@ -216,102 +188,42 @@ async def test_registry_when_closed_with_appends_in_flight_then_they_are_acknowl
         assert list(await values_of(await registry.partition(TOPIC, 0))) == stored
 
 
-# the folder
-
-
-@pytest.mark.parametrize("kind", ["ours", "a-brokers"])
-async def test_folder_when_in_use_then_a_second_process_is_refused_with_the_owners_pid(
-    tmp_path: Path, kind: str
-) -> None:
-    """Two processes cannot have one folder, whether the first is ours or a broker."""
-    async with locked_by_another(tmp_path, kind) as pid:
-        with pytest.raises(ConfigError, match=f"in use by process {pid};") as caught:
-            await LogRegistry.open(tmp_path, FAST)
-        assert "\n" not in str(caught.value)
-    async with await LogRegistry.open(tmp_path, FAST):
-        pass
-
-
-async def test_folder_when_open_in_this_process_then_is_refused_to_it_too(tmp_path: Path) -> None:
-    """One process has a folder once, and a refused attempt does not loosen the lock."""
-    async with await LogRegistry.open(tmp_path, FAST):
-        for _ in range(2):
-            with pytest.raises(ConfigError, match=f"in use by process {os.getpid()};"):
-                await LogRegistry.open(tmp_path, FAST)
-        async with await LogRegistry.open(tmp_path, FAST, read_only=True):
-            pass
-
-
-async def test_folder_when_its_lock_file_is_stale_then_it_opens(tmp_path: Path) -> None:
-    """What a dead process left behind is no obstacle."""
-    registry, log = await open_log(tmp_path)
-    await log.append(batch(b"a"))
-    crashed = copied(tmp_path, tmp_path / "crashed")
-    (crashed / ".lock").write_text("4194303\n")
-    await registry.close()
-    async with await LogRegistry.open(crashed, FAST) as registry:
-        assert await values_of(await registry.partition(TOPIC, 0)) == {0: b"a"}
-
-
-@pytest.mark.parametrize(
-    ("make", "what"),
-    [
-        pytest.param(lambda p: (p / "photo.jpg").touch(), "holds 1 other entries", id="files"),
-        pytest.param(lambda p: (p / "photos-1").mkdir(), "e.g. photos-1", id="alike-name"),
-        pytest.param(lambda p: (p / f"{0:020d}.log").touch(), "folder above", id="a-partition"),
-        pytest.param(lambda p: (p.rmdir(), p.touch()), "is no folder", id="a-file"),
-    ],
-)
-@pytest.mark.parametrize("read_only", [False, True])
-async def test_folder_when_of_something_else_then_is_refused_and_left_alone(
-    tmp_path: Path, make: object, what: str, read_only: bool
-) -> None:
-    """A folder that holds something else gets one clear line, and nothing written into it."""
-    root = tmp_path / "root"
-    root.mkdir()
-    make(root)  # type: ignore[operator]  # a function of the table
-    before = names_below(tmp_path)
-    with pytest.raises(ConfigError, match=what) as caught:
-        await LogRegistry.open(root, FAST, read_only=read_only)
-    assert str(root) in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert names_below(tmp_path) == before
-
-
-async def test_partition_folder_when_of_something_else_then_is_refused(tmp_path: Path) -> None:
-    """A folder with a partition's name and other content is not written into."""
-    registry, _ = await open_log(tmp_path)
-    async with registry:
-        (tmp_path / "photos-1").mkdir()
-        (tmp_path / "photos-1" / "photo.jpg").touch()
-        with pytest.raises(ConfigError, match=r"no partition's folder: it holds 1 files"):
-            await registry.create("photos", 1, TOPIC_ID)
-        (tmp_path / "photos-2").touch()
-        with pytest.raises(ConfigError, match="is no folder"):
-            await registry.create("photos", 2, TOPIC_ID)
-
-
-class ReadOnlyDisk(Disk):
-    """A disk that was mounted for reading only."""
-
-    def make_folder(self, path: Path) -> None:
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
-
-
-async def test_folder_when_on_a_read_only_disk_then_is_refused_with_the_way_out(
+async def test_registry_when_its_close_is_cancelled_then_nothing_is_written_any_more(
     tmp_path: Path,
 ) -> None:
-    """One line says what is wrong and what to do."""
-    with pytest.raises(ConfigError, match=r"Read-only file system; choose .* read-only") as caught:
-        await LogRegistry.open(tmp_path / "logs", FAST, disk=ReadOnlyDisk())
-    assert "\n" not in str(caught.value)
+    """However the end came, no handle writes into a folder that may be another's by now."""
+    disk = GatedDisk(lambda folder: folder is not None and folder.name == "events-1")
+    registry, log = await open_log(tmp_path, replace(FAST, sync=SyncPolicy.EACH_GROUP), disk=disk)
+    await log.append(batch(b"a"))
+    disk.gate.clear()
+    opening = asyncio.create_task(registry.create(TOPIC, 1, TOPIC_ID))
+    await asyncio.to_thread(disk.reached.wait, 30)
+    closing = asyncio.create_task(registry.close())
+    await asyncio.sleep(0)
+    closing.cancel()
+    disk.gate.set()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    for handle in (log, await opening):
+        with pytest.raises(LogUnavailable, match="closed"):
+            await handle.append(batch(b"b"))
+    async with await LogRegistry.open(tmp_path, FAST) as again:
+        assert not again.was_clean
+        assert await values_of(await again.partition(TOPIC, 0)) == {0: b"a"}
 
 
-async def test_folder_when_absent_then_reading_it_is_refused(tmp_path: Path) -> None:
-    """Opening for reading makes nothing."""
-    with pytest.raises(ConfigError, match="does not exist"):
-        await LogRegistry.open(tmp_path / "logs", FAST, read_only=True)
-    assert not (tmp_path / "logs").exists()
+async def test_handle_when_reopened_then_the_old_one_is_noted_no_more(tmp_path: Path) -> None:
+    """What is noted of a partition is what its one handle says, not the one before it."""
+    disk = FaultyDisk()
+    registry, log = await open_log(tmp_path, replace(FAST, sync=SyncPolicy.EACH_GROUP), disk=disk)
+    async with registry:
+        await log.append(batch(b"a"))
+        disk.fail("sync")
+        with pytest.raises(AppendUncertain):
+            await log.append(batch(b"b"))
+        assert log in registry._moved
+        again = await registry.reopen(TOPIC, 0)
+        assert registry._moved == {again}
 
 
 @pytest.mark.parametrize(

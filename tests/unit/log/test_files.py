@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from rlmm.log import files
 from rlmm.log.files import FilesLog
 from rlmm.log.folder import PARTITION_COUNT, TOPIC, look_at
 from rlmm.log.protocol import Bounds
+from rlmm.partition_log.disk import Disk
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import LogSettings, SyncPolicy
 from rlmm.records.batch import Batch, walk
@@ -80,6 +82,18 @@ async def test_open_when_nothing_is_configured_then_begins_with_kafkas_count(
     assert f"cluster.id={identity.cluster_id}\n" in (folder / "meta.properties").read_text()
 
 
+async def test_open_when_a_log_begins_then_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where a folder was lost, the log that begins in its place does not begin in silence."""
+    for _ in range(2):
+        async with opened(tmp_path / "log", partition_count=1):
+            pass
+    told = [one.getMessage() for one in caplog.records if "a new, empty log" in one.getMessage()]
+    assert len(told) == 1
+    assert str(tmp_path / "log") in told[0]
+
+
 async def test_open_when_two_logs_begin_then_they_are_two(tmp_path: Path) -> None:
     """Ids are made, not derived: state of one log is void for another."""
     identities = []
@@ -126,6 +140,29 @@ async def test_open_when_the_folder_is_in_use_then_names_the_process(tmp_path: P
         assert await log.append(0, b"b", timeout_s=ANSWER_S) == 1
     async with opened(tmp_path):
         pass
+
+
+class ReadOnlyDisk(Disk):
+    """A disk that was mounted for reading only."""
+
+    def make_folder(self, path: Path) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+
+async def test_open_when_the_disk_is_read_only_then_is_refused_and_an_observer_reads(
+    tmp_path: Path,
+) -> None:
+    """One line names the folder, the reason and the way out, which works."""
+    async with opened(tmp_path, partition_count=1) as log:
+        await log.append(0, b"a", timeout_s=ANSWER_S)
+    before = written_at(tmp_path)
+    with pytest.raises(ConfigError, match=r"Read-only file system; .* read-only$") as caught:
+        await FilesLog.open(tmp_path, disk=ReadOnlyDisk())
+    assert str(tmp_path) in str(caught.value)
+    observer = await FilesLog.open(tmp_path, is_observer=True, disk=ReadOnlyDisk())
+    assert await read_until(observer, 0, 0, 1) == [(0, b"a")]
+    await observer.close()
+    assert written_at(tmp_path) == before
 
 
 async def test_open_when_it_was_refused_then_the_folder_is_free(

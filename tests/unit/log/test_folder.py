@@ -94,7 +94,9 @@ def test_new_identity_when_a_beginning_was_broken_off_then_it_goes_on(tmp_path: 
     assert (identity.topic_id, identity.partition_count) == (TOPIC_ID, 7)
 
 
-def test_new_identity_when_more_partitions_were_begun_then_is_refused(tmp_path: Path) -> None:
+def test_f7_f44_new_identity_when_more_partitions_were_begun_then_is_refused(
+    tmp_path: Path,
+) -> None:
     """Failure scenarios F7 and F44: a beginning with another count is no beginning of this log."""
     make_partitions(tmp_path, 0, 16)
     with pytest.raises(
@@ -120,9 +122,21 @@ def test_new_identity_when_the_folder_is_something_else_then_is_refused_in_one_l
     """A folder of something else is named, with what is in it and what to do."""
     for name in names:
         (tmp_path / name).write_text(BROKER_PROPERTIES)
-    with pytest.raises(ConfigError, match=complaint) as caught:
+    with pytest.raises(ConfigError, match=f"{complaint}.*: name a folder of its own") as caught:
         new_identity(look_at(tmp_path), None)
     assert str(tmp_path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("below", ["rlmm", "rlmm-0", "a/b/c"])
+def test_new_identity_when_inside_a_brokers_folder_then_is_refused(
+    tmp_path: Path, below: str
+) -> None:
+    """No log begins where a broker would take it for a partition, and not start again."""
+    (tmp_path / "meta.properties").write_text(BROKER_PROPERTIES)
+    with pytest.raises(ConfigError, match=r"lies inside .* name a folder elsewhere") as caught:
+        new_identity(look_at(tmp_path / below), None)
+    assert str(tmp_path / below) in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -159,7 +173,9 @@ def test_keep_identity_when_written_then_a_broker_would_read_it(tmp_path: Path) 
 def test_f7_f44_kept_identity_when_the_count_differs_then_names_both(tmp_path: Path) -> None:
     """Failure scenarios F7 and F44: the number of partitions of a log never changes."""
     make_ours(tmp_path, 3)
-    with pytest.raises(ConfigError, match=r"made with 3 partitions, the configuration says 50"):
+    with pytest.raises(
+        ConfigError, match=r"made with 3 partitions, the configuration says 50: .* configure 3, or"
+    ):
         kept_identity(look_at(tmp_path), 50)
 
 
@@ -167,7 +183,9 @@ def test_kept_identity_when_a_partition_is_missing_then_is_refused(tmp_path: Pat
     """A log that lost a partition is not served with an empty one in its place."""
     make_partitions(tmp_path, 0, 1, 3)
     keep_identity(tmp_path, LogIdentity(CLUSTER_ID, TOPIC_ID, 4))
-    with pytest.raises(ConfigError, match=r"holds 3 .* expected are 4, .* missing is 2"):
+    with pytest.raises(
+        ConfigError, match=r"holds 3 .* expected are 4, .* missing is 2: restore the folders"
+    ):
         kept_identity(look_at(tmp_path), None)
 
 
@@ -246,13 +264,13 @@ def test_copied_identity_when_ours_then_is_as_it_was_made(tmp_path: Path) -> Non
         copied_identity(look_at(tmp_path), 4)
 
 
-def test_copied_identity_when_a_partition_is_beyond_the_count_then_is_refused(
+def test_f44_copied_identity_when_a_partition_is_beyond_the_count_then_is_refused(
     tmp_path: Path,
 ) -> None:
     """Failure scenario F44: a copy that contradicts the configuration is not read under it."""
     make_partitions(tmp_path, 4, 17)
     with pytest.raises(
-        ConfigError, match="a partition 17, the configuration says that there are 16"
+        ConfigError, match="a partition 17, the configuration says that there are 16: configure"
     ):
         copied_identity(look_at(tmp_path), 16)
 
@@ -261,7 +279,7 @@ def test_copied_identity_when_a_partition_is_beyond_the_count_then_is_refused(
 def test_copied_identity_when_there_is_nothing_then_says_so(tmp_path: Path, exists: bool) -> None:
     """A folder without a partition is nothing to read."""
     folder = tmp_path if exists else tmp_path / "absent"
-    with pytest.raises(ConfigError, match=f"holds no folder {TOPIC}-N"):
+    with pytest.raises(ConfigError, match=f"holds no folder {TOPIC}-N: .* name the folder above"):
         copied_identity(look_at(folder), 50)
 
 
@@ -276,9 +294,9 @@ def test_look_at_when_topics_are_mixed_then_names_both(tmp_path: Path) -> None:
 
 
 def test_look_at_when_it_is_a_file_then_says_so(tmp_path: Path) -> None:
-    """A file is no folder: one line with the path and the system's reason."""
+    """A file is no folder: one line with the path, the system's reason, and what to do."""
     path = tmp_path / "file"
     path.touch()
-    with pytest.raises(ConfigError, match="Not a directory") as caught:
+    with pytest.raises(ConfigError, match="Not a directory; name one that this user") as caught:
         look_at(path)
     assert str(path) in str(caught.value)

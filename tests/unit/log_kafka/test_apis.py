@@ -18,7 +18,7 @@ from rlmm.log.kafka.metadata_api import (
     PartitionLeader,
 )
 from rlmm.log.kafka.produce_api import InitProducerIdRequest, ProduceRequest, ProducerId
-from rlmm.log.kafka.topic_api import CreateTopicsRequest, DescribeTopicRequest, Outcome
+from rlmm.log.kafka.topic_api import CreateTopicsRequest, DescribeTopicsRequest, Outcome
 from rlmm.log.kafka.wire import Reader, Writer
 from rlmm.metadata.ids import Uuid
 
@@ -78,7 +78,7 @@ REQUESTS: dict[str, tuple[Request[Any], int | None, str]] = {
         None,
         "02 0274 00000032 0003 01 02 0261 0262 00 00 000003e8 00 00",
     ),
-    "settings": (DescribeTopicRequest("t", ["a"]), None, "02 02 0274 02 0261 00 00 00 00"),
+    "settings": (DescribeTopicsRequest(["t"], ["a"]), None, "02 02 0274 02 0261 00 00 00 00"),
 }
 
 
@@ -203,8 +203,8 @@ def test_settings_when_answered_then_values_and_defaults_are_told_apart() -> Non
     """A setting of the topic and one of the broker; synonyms are stepped over."""
     mine = "0261 0262 00 01 00 02 0263 0264 05 00 02 00 00"
     default = "0265 00 00 05 00 01 02 00 00"
-    found = read(
-        DescribeTopicRequest("t", ["a", "e"]),
+    (found,) = read(
+        DescribeTopicsRequest(["t"], ["a", "e"]),
         f"00000000 02 0000 00 02 0274 03 {mine} {default} 00 00",
     )
     assert {name: (one.value, one.is_default) for name, one in found.settings.items()} == {

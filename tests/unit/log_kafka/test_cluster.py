@@ -94,6 +94,60 @@ async def test_f68_log_when_it_is_not_let_in_then_says_so_at_once(open_log: Open
     assert (await log.identity(timeout_s=ANSWER_S)).partition_count == 3
 
 
+async def test_f68_call_when_not_let_in_and_short_of_time_then_the_cause_stays_permanent(
+    open_log: OpenLog,
+) -> None:
+    """
+    Failure scenario F68: between two rare attempts, too, a call says that waiting does not help.
+    """
+    kafka = FakeKafka()
+    kafka.refuses[0] = REFUSED
+    log = open_log(kafka)
+    for _ in range(4):
+        with pytest.raises(LogNotPermitted):
+            await log.identity(timeout_s=ANSWER_S)
+    dialed = len(kafka.dials)
+    for call in (
+        log.identity(timeout_s=0.1),
+        log.read(0, 0, timeout_s=0.1),
+        log.append(0, b"a", timeout_s=0.1),
+    ):
+        with pytest.raises(LogNotPermitted, match="refused user 'me'"):
+            await call
+    bounds = await log.bounds([0], timeout_s=0.1)
+    assert isinstance(bounds[0], LogNotPermitted)
+    assert len(kafka.dials) == dialed
+
+
+async def test_f68_read_when_leaderless_and_short_of_time_then_the_cause_stays_permanent(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F68: a read that nobody can be asked for says why, each time."""
+    kafka = FakeKafka()
+    kafka.lead(0, -1)
+    log = open_log(kafka)
+    await log.identity(timeout_s=ANSWER_S)
+    kafka.refuses[0] = REFUSED
+    for connection in kafka.connections[0]:
+        connection.abort()
+    for _ in range(4):
+        with pytest.raises(LogNotPermitted, match="refused user 'me'"):
+            await log.identity(timeout_s=ANSWER_S)
+    for _ in range(3):
+        with pytest.raises(LogNotPermitted, match="refused user 'me'"):
+            await log.read(0, 0, timeout_s=0.2)
+
+
+async def test_log_when_nothing_was_heard_yet_then_names_whom_it_asks(open_log: OpenLog) -> None:
+    """An address that swallows everything is named before its first attempt has ended."""
+    kafka = FakeKafka()
+    kafka.hangs = {(0, "dial")}
+    log = open_log(kafka, bootstrap_servers=("broker-0:9092",))
+    said = r"is broker-0:9092 \(bootstrap\.servers\) right and reachable\?"
+    with pytest.raises(LogUnavailable, match=said):
+        await log.identity(timeout_s=1)
+
+
 async def test_log_when_a_broker_refuses_then_no_other_is_tried_with_the_same(
     open_log: OpenLog,
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import pytest
@@ -153,7 +154,7 @@ async def world(open_log: OpenLog, monkeypatch: pytest.MonkeyPatch) -> World:
         kafka = FakeKafka()
 
     Consumer.made = []
-    monkeypatch.setattr("rlmm.log.kafka.getmany.AIOKafkaConsumer", Consumer)
+    monkeypatch.setattr("rlmm.log.kafka.follower.AIOKafkaConsumer", Consumer)
     log = open_log(Consumer.kafka, fetch_path=FetchPath.GETMANY)
     return World(Consumer.kafka, Consumer, log)
 
@@ -192,6 +193,53 @@ async def test_f69_read_when_every_consumer_is_dead_then_says_so(world: World) -
     world.consumer.is_dead = True
     with pytest.raises(LogUnavailable, match="the consumer brings nothing, though there is"):
         await world.log.read(0, 0, timeout_s=3)
+
+
+async def test_f69_read_when_its_leader_is_away_then_says_so_and_its_consumer_rests(
+    world: World,
+) -> None:
+    """
+    Failure scenario F69: however short the reads, the silence of a broker that is away is not
+    "nothing there"; and the library, which would dial without a pause, is stopped until it answers.
+    """
+    assert await world.log.read(0, 0, timeout_s=2) is None
+    world.kafka.stop(0)
+    for _ in range(3):
+        with contextlib.suppress(LogUnavailable):
+            await world.log.read(0, 0, timeout_s=0.7)
+    (first,) = world.consumer.made
+    for _ in range(20):
+        with pytest.raises(LogUnavailable, match="its leader does not answer"):
+            await world.log.read(0, 0, timeout_s=0.7)
+    assert first.is_stopped
+    assert world.consumer.made == [first]
+    world.kafka.down.clear()
+    world.kafka.partitions[0].store(b"back")
+    record_set = await world.log.read(0, 0, timeout_s=ANSWER_S)
+    assert record_set is not None
+    assert values_of(record_set) == [(0, b"back")]
+
+
+async def test_close_when_the_librarys_stop_ends_as_cancelled_then_all_is_closed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopping beside a fetch that has just failed, the library leaves its connections to us."""
+    assert await world.log.read(0, 0, timeout_s=2) is None
+    closed: list[str] = []
+
+    class Client:
+        async def close(self) -> None:
+            closed.append("client")
+
+    async def stop(self: FakeConsumer) -> None:
+        del self
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(world.consumer, "stop", stop)
+    monkeypatch.setattr(world.consumer, "_client", Client(), raising=False)
+    await world.log.close()
+    assert closed == ["client"]
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 async def test_read_when_nothing_is_there_then_none_once_that_is_known(world: World) -> None:

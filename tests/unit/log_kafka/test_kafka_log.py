@@ -102,14 +102,24 @@ async def test_f96_topic_when_another_created_it_meanwhile_then_that_is_success(
     assert (await waiting).partition_count == 3
 
 
+FOR_NOW: dict[str, tuple[Outcome, str]] = {
+    "controller moves": (Outcome(Code.NOT_CONTROLLER, None), r"NOT_CONTROLLER \(41\)"),
+    "brokers start": (
+        Outcome(Code.INVALID_REPLICATION_FACTOR, "only 1 broker(s) are registered."),
+        r"only 1 broker\(s\) are registered.: start that many brokers, or lower .*factor \(3\)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("outcome", "said"), FOR_NOW.values(), ids=FOR_NOW)
 async def test_f96_topic_when_the_creation_fails_for_now_then_is_tried_again(
-    open_log: OpenLog,
+    open_log: OpenLog, outcome: Outcome, said: str
 ) -> None:
-    """Failure scenario F96: a controller that moves is no reason to give up."""
+    """Failure scenario F96: what a cluster says that is just starting is no reason to give up."""
     kafka = without_topic()
-    kafka.creation = Outcome(Code.NOT_CONTROLLER, None)
+    kafka.creation = outcome
     log = open_log(kafka, topic=CREATED)
-    with pytest.raises(LogUnavailable, match=r"creating topic metadata: NOT_CONTROLLER \(41\)"):
+    with pytest.raises(LogUnavailable, match=f"creating topic metadata: {said}"):
         await log.identity(timeout_s=1)
     waiting = asyncio.create_task(log.identity(timeout_s=ANSWER_S))
     await asyncio.sleep(1)
@@ -117,11 +127,40 @@ async def test_f96_topic_when_the_creation_fails_for_now_then_is_tried_again(
     assert (await waiting).partition_count == 3
 
 
+async def test_f96_topic_when_many_wait_for_its_creation_then_attempts_are_bounded(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F96: however many calls want the topic, one attempt a second is made."""
+    kafka = without_topic()
+    kafka.creation = Outcome(Code.NOT_CONTROLLER, None)
+    log = open_log(kafka, topic=CREATED)
+    calls = [log.read(at % 3, 0, timeout_s=10) for at in range(20)]
+    for outcome in await asyncio.gather(*calls, return_exceptions=True):
+        assert isinstance(outcome, LogUnavailable)
+        assert "creating topic metadata: NOT_CONTROLLER" in str(outcome)
+    assert 8 <= len(kafka.created) <= 15
+
+
+async def test_f96_topic_when_no_broker_has_registered_then_waits_for_one(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F96: a cluster so empty that it names no broker is asked again."""
+    kafka = without_topic()
+    kafka.unregistered = {0}
+    log = open_log(kafka, topic=CREATED)
+    with pytest.raises(LogUnavailable, match="the cluster names no broker"):
+        await log.identity(timeout_s=3)
+    waiting = asyncio.create_task(log.identity(timeout_s=ANSWER_S))
+    await asyncio.sleep(5)
+    kafka.unregistered.clear()
+    assert (await waiting).partition_count == 3
+
+
 FINAL: dict[str, tuple[Outcome, type[Exception], str]] = {
     "impossible": (
-        Outcome(Code.INVALID_REPLICATION_FACTOR, "only 1 broker"),
+        Outcome(Code.POLICY_VIOLATION, "names begin with a letter"),
         ConfigError,
-        "topic metadata cannot be created: only 1 broker",
+        "topic metadata cannot be created: names begin with a letter",
     ),
     "not permitted": (
         Outcome(Code.TOPIC_AUTHORIZATION_FAILED, None),
@@ -244,6 +283,38 @@ async def test_close_when_calls_are_in_flight_then_each_ends_at_once(open_log: O
     assert asyncio.all_tasks() == {asyncio.current_task()}
     for connections in kafka.connections.values():
         assert not any(connection.is_open for connection in connections)
+
+
+async def test_close_when_a_deadline_passes_at_that_moment_then_all_the_same_all_ends(
+    open_log: OpenLog,
+) -> None:
+    """A call whose time is up in the instant of the close does not keep the log from closing."""
+    kafka = FakeKafka()
+    log = open_log(kafka)
+    await log.identity(timeout_s=ANSWER_S)
+
+    async def close_later() -> None:
+        await asyncio.sleep(1 - 5e-10)  # the same instant to the loop's clock, but first in line
+        await log.close()
+
+    closing = asyncio.create_task(close_later())
+    await asyncio.sleep(0)
+    reads = [asyncio.create_task(log.read(at, 0, timeout_s=1)) for at in range(3)]
+    await closing
+    for read in reads:
+        with pytest.raises(LogUnavailable, match="closed"):
+            await read
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_dangers_when_no_broker_has_registered_then_cannot_be_told(
+    open_log: OpenLog,
+) -> None:
+    """A cluster that names no broker is one that does not answer for now."""
+    kafka = FakeKafka()
+    kafka.unregistered = {0}
+    with pytest.raises(LogUnavailable, match="the cluster names no broker"):
+        await open_log(kafka).dangers(timeout_s=ANSWER_S)
 
 
 async def test_dangers_when_they_may_not_be_read_then_that_is_the_finding(

@@ -84,13 +84,14 @@ async def test_answer_when_nothing_is_there_then_the_read_stands_at_the_tail() -
 
 
 async def test_answer_when_a_batch_does_not_fit_then_is_asked_for_as_large_as_it_is() -> None:
-    """A batch that came cut off is asked for whole."""
+    """A batch that came cut off is asked for whole, as far as a request can say it."""
     known, read = trail(), read_at(5)
     assert known.judge(read, fetched(BATCH[:30]), is_first=False) == Again(None)
     assert (known.tail, read.is_answered) == (None, False)
     assert known.wanted(read, 0).bytes_max == max(100, len(BATCH))
     known.judge(read, fetched(BATCH[:8]), is_first=False)
     assert known.wanted(read, 0).bytes_max == 200
+    assert known.wanted(read_at(5, 2**40), 0).bytes_max == 2**31 - 1
 
 
 async def test_answer_when_there_was_no_room_then_the_read_is_not_at_the_tail() -> None:

@@ -55,6 +55,10 @@ TOPIC_NUMBERS: dict[str, tuple[dict[str, Any], str]] = {
     "no retention": ({"retention_ms": 0}, "remote.log.metadata.topic.retention.ms"),
     "negative retention": ({"retention_ms": -2}, "remote.log.metadata.topic.retention.ms"),
     "no name": ({"name": ""}, "name of the metadata topic"),
+    "blank in the name": ({"name": "remote log"}, "name of the metadata topic .* 'remote log'"),
+    "foreign letter in the name": ({"name": "über"}, "name of the metadata topic"),
+    "name of a folder": ({"name": ".."}, "name of the metadata topic"),
+    "long name": ({"name": "a" * 250}, "name of the metadata topic must be 1 to 249"),
 }
 
 

@@ -83,8 +83,8 @@ def test_reader_when_the_bytes_make_no_sense_then_says_so(
         read(Reader(data))
 
 
-def test_tags_when_unknown_then_are_stepped_over() -> None:
-    """Tagged fields of later releases are kept apart, unread."""
+def test_f64_tags_when_unknown_then_are_stepped_over() -> None:
+    """Failure scenario F64: tagged fields of later releases are kept apart, unread."""
     reader = Reader(b"\x02\x00\x01a\x09\x02bc\x07")
     assert reader.tags() == {0: b"a", 9: b"bc"}
     assert reader.int8() == 7

@@ -214,3 +214,50 @@ def test_event_that_was_admitted_then_is_applied() -> None:
                     shard.apply_event(before)
                 if shard.admit(event) is None:
                     assert isinstance(shard.apply_event(event), Applied | Duplicate)
+
+
+def test_f57_finish_by_another_broker_then_is_refused() -> None:
+    """Failure scenario F57: a copy is finished by who started it."""
+    history: list[Event] = [started("s", broker_id=1)]
+    assert admit(history, finished("s", broker_id=2)) == Rejected(
+        RejectReason.NOT_THE_COPIER, CS, CF
+    )
+    assert admit(history, finished("s", broker_id=1)) is None
+
+
+@pytest.mark.parametrize(
+    ("late", "refused"),
+    [((0, 99), True), ((10, 90), True), ((0, 100), False), ((50, 199), False)],
+    ids=["the same records", "a part of them", "one record more", "half of them and more"],
+)
+def test_f57_late_finish_when_another_broker_copied_the_records_then_is_refused(
+    late: tuple[int, int], *, refused: bool
+) -> None:
+    """Failure scenario F57: an old leader's slow copy does not displace its successor's."""
+    history: list[Event] = [
+        started("late", *late, broker_id=1),
+        started("new", 0, 99, broker_id=2),
+        finished("new", broker_id=2),
+    ]
+    expected = Rejected(RejectReason.COPIED_BY_ANOTHER, CS, CF) if refused else None
+    assert admit(history, finished("late", broker_id=1)) == expected
+
+
+def test_f57_late_finish_when_one_epoch_is_not_copied_then_is_let_through() -> None:
+    """Failure scenario F57: what adds anything in any leader epoch is needed."""
+    history: list[Event] = [
+        started("late", 0, 99, {0: 0, 1: 50}, broker_id=1),
+        started("new", 0, 49, {0: 0}, broker_id=2),
+        finished("new", broker_id=2),
+    ]
+    assert admit(history, finished("late", broker_id=1)) is None
+
+
+def test_f57_own_copy_of_the_same_records_then_is_let_through() -> None:
+    """Failure scenario F57: a broker may copy its own records again; Kafka's rule decides then."""
+    history: list[Event] = [
+        started("first", 0, 99),
+        finished("first"),
+        started("again", 0, 99),
+    ]
+    assert admit(history, finished("again")) is None

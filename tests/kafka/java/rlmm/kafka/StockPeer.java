@@ -8,15 +8,23 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Queue;
 import java.util.Set;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.apache.kafka.common.TopicIdPartition;
 import org.apache.kafka.server.log.remote.metadata.storage.TopicBasedRemoteLogMetadataManager;
 import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentMetadata;
@@ -88,12 +96,11 @@ public final class StockPeer {
                 manager.onStopPartitions(partitions(command, "partitions"));
                 yield JSON.nullNode();
             }
-            case "add" -> written(manager.addRemoteLogSegmentMetadata(
-                    Forms.segment(command.get("event"))));
-            case "update" -> written(manager.updateRemoteLogSegmentMetadata(
-                    Forms.update(command.get("event"))));
-            case "delete" -> written(manager.putRemotePartitionDeleteMetadata(
-                    Forms.partitionDelete(command.get("event"))));
+            case "write" -> {
+                write(command.get("event")).call().get(WRITE_DEADLINE_S, TimeUnit.SECONDS);
+                yield JSON.nullNode();
+            }
+            case "write_all" -> writeAll(command);
             default -> ask(op, Forms.partition(command.get("partition")), command);
         };
     }
@@ -116,9 +123,68 @@ public final class StockPeer {
         };
     }
 
-    private static JsonNode written(CompletableFuture<Void> future) throws Exception {
-        future.get(WRITE_DEADLINE_S, TimeUnit.SECONDS);
-        return JSON.nullNode();
+    /** The call that writes an event, which is made of its form here and now. */
+    private Callable<CompletableFuture<Void>> write(JsonNode form) throws IOException {
+        String kind = form.get("kind").asText();
+        switch (kind) {
+            case "segment" -> {
+                var segment = Forms.segment(form);
+                return () -> manager.addRemoteLogSegmentMetadata(segment);
+            }
+            case "update" -> {
+                var update = Forms.update(form);
+                return () -> manager.updateRemoteLogSegmentMetadata(update);
+            }
+            case "partition_delete" -> {
+                var delete = Forms.partitionDelete(form);
+                return () -> manager.putRemotePartitionDeleteMetadata(delete);
+            }
+            default -> throw new IOException("no such event: " + kind);
+        }
+    }
+
+    /** Writes events in their order, so many in flight, and tells how long each took to its end. */
+    private JsonNode writeAll(JsonNode command) throws Exception {
+        List<Callable<CompletableFuture<Void>>> writes = new ArrayList<>();
+        for (JsonNode form : command.get("events")) {
+            writes.add(write(form));
+        }
+        int inFlight = command.get("in_flight").asInt();
+        Semaphore room = new Semaphore(inFlight);
+        Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
+        long[] takenNs = new long[writes.size()];
+        long beginNs = System.nanoTime();
+        for (int number = 0; number < takenNs.length; number++) {
+            int at = number;
+            acquire(room, 1);
+            long sentNs = System.nanoTime();
+            writes.get(at).call().whenComplete((nothing, failure) -> {
+                takenNs[at] = System.nanoTime() - sentNs;
+                if (failure != null) {
+                    failures.add(failure);
+                }
+                room.release();
+            });
+        }
+        acquire(room, inFlight);
+        long wholeNs = System.nanoTime() - beginNs;
+        if (!failures.isEmpty()) {
+            Throwable failure = failures.peek();
+            throw new ExecutionException(
+                    failure instanceof CompletionException ? failure.getCause() : failure);
+        }
+        ObjectNode told = JSON.createObjectNode().put("seconds", wholeNs / 1e9);
+        var latencies = told.putArray("latencies_us");
+        for (long eachNs : takenNs) {
+            latencies.add(eachNs / 1_000);
+        }
+        return told;
+    }
+
+    private static void acquire(Semaphore room, int count) throws Exception {
+        if (!room.tryAcquire(count, WRITE_DEADLINE_S, TimeUnit.SECONDS)) {
+            throw new TimeoutException("a write has not ended in time");
+        }
     }
 
     private static JsonNode listed(Iterator<RemoteLogSegmentMetadata> segments) {

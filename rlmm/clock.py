@@ -1,5 +1,5 @@
 """
-Time as the logs see it: the wall clock that records are stamped with, and deadlines.
+Time as everything here sees it: the wall clock that records are stamped with, and deadlines.
 
 Passed in, so that a test decides when time passes and nothing ever really waits.
 """

@@ -1,0 +1,324 @@
+"""
+`python -m bench.snapshot`: saving and loading state beside what the same disk does in a plain loop,
+and what the event loop notices of it.
+
+Files, disk and state are the same on both sides of a ratio. A ticker on the loop asks twenty
+questions each half millisecond; its gaps are what a reader would have waited.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import random
+import statistics
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bench.figures import Figure, Run
+from bench.history import METADATA_PARTITIONS, record_sets
+from bench.measure import machine_facts, percentile, resident_bytes
+from rlmm.log.protocol import LogIdentity
+from rlmm.metadata.ids import TopicIdPartition, Uuid
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.progress import History
+from rlmm.snapshot.settings import SnapshotSettings
+from rlmm.snapshot.source import Frozen
+from rlmm.snapshot.store import SnapshotStore
+from rlmm.snapshot.writer import SnapshotWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+IDENTITY = LogIdentity("bench", Uuid.of(0, 1), METADATA_PARTITIONS)
+SEGMENTS_PER_PARTITION = 410
+"""Of one user partition, at a thousand events each."""
+ROUNDS = 3
+TICK_S = 0.0005
+LOOKUPS_PER_TICK = 20
+COPY_S = 0.001
+"""How long references are copied on the loop before others get their turn, as the engine does."""
+STALL_ASKED_MS = 20.0
+END = 2**62
+
+
+@dataclass
+class States:
+    """Shards that somebody else may have snapshots of; each round they stand one further."""
+
+    shards: Mapping[int, PythonShard]
+
+    @property
+    def segments(self) -> int:
+        """How many are held."""
+        return sum(sum(shard.segment_counts()) for shard in self.shards.values())
+
+    def advance(self) -> None:
+        """Make every shard another one than its snapshot."""
+        for shard in self.shards.values():
+            shard.apply_event(None)
+
+    def positions(self) -> Mapping[int, int]:
+        """Where they stand."""
+        return {partition: shard.position for partition, shard in self.shards.items()}
+
+    async def freeze(self, partition: int) -> Frozen | None:
+        """Copy references, a millisecond at a time."""
+        shard = self.shards[partition]
+        parts: list[Callable[[], bytes]] = []
+        begin = time.perf_counter()
+        for part in shard.image_parts():
+            parts.append(part)
+            if time.perf_counter() - begin > COPY_S:
+                await asyncio.sleep(0)
+                begin = time.perf_counter()
+        return Frozen(partition, shard.position, History(), parts)
+
+
+class Ticker:
+    """What the loop's other users notice: how far apart their turns are."""
+
+    def __init__(self, shards: Mapping[int, PythonShard]) -> None:
+        self._asked = [
+            (shard, partition) for shard in shards.values() for partition in shard.partitions()
+        ]
+        self._rng = random.Random(1)
+        self.gaps_us: list[int] = []
+        self.reads_us: list[int] = []
+
+    async def run(self) -> None:
+        """Tick until cancelled."""
+        last = time.perf_counter_ns()
+        while True:
+            for _ in range(LOOKUPS_PER_TICK):
+                shard, partition = self._pick()
+                begin = time.perf_counter_ns()
+                shard.segment_for(partition, 0, 500)
+                self.reads_us.append((time.perf_counter_ns() - begin) // 1_000)
+            await asyncio.sleep(TICK_S)
+            now = time.perf_counter_ns()
+            self.gaps_us.append((now - last) // 1_000)
+            last = now
+
+    def _pick(self) -> tuple[PythonShard, TopicIdPartition]:
+        return self._asked[int(self._rng.random() * len(self._asked))]
+
+    def add_to(self, run: Run, name: str, asked_ms: float | None = None) -> None:
+        """Print what was noticed."""
+        for percent in (50, 99, 100):
+            label = "max" if percent == 100 else f"p{percent}"
+            gap = percentile(self.gaps_us, percent) / 1_000
+            asked = asked_ms if percent == 100 else None
+            run.add(Figure(f"turn of the loop {name}, {label}", gap, "ms", at_most=asked))
+        slowest = max(self.reads_us) / 1_000
+        run.add(Figure(f"slowest read {name}", slowest, "ms", at_most=asked_ms))
+
+
+def built(segments: int) -> tuple[States, float]:
+    """Shards with about so many segments, and the CPU seconds that applying them took."""
+    shards = {number: PythonShard(number) for number in range(METADATA_PARTITIONS)}
+    states = States(shards)
+    applying_s = 0.0
+    gc.disable()
+    for number, record_set in enumerate(record_sets(max(1, segments // SEGMENTS_PER_PARTITION))):
+        begin = time.process_time()
+        shards[record_set.partition].apply(record_set)
+        applying_s += time.process_time() - begin
+        if number % 100 == 0 and states.segments >= segments:
+            break
+    gc.enable()
+    gc.collect()
+    gc.freeze()
+    return states, applying_s
+
+
+def plain_write(files: Sequence[bytes], folder: Path) -> float:
+    """Seconds to write and sync as many files, the folder of each included."""
+    begin = time.perf_counter()
+    for number, content in enumerate(files):
+        path = folder / str(number)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        os.write(descriptor, content)
+        os.fdatasync(descriptor)
+        os.close(descriptor)
+        descriptor = os.open(folder, os.O_RDONLY)
+        os.fsync(descriptor)
+        os.close(descriptor)
+    return time.perf_counter() - begin
+
+
+def plain_read(paths: Sequence[Path]) -> float:
+    """Seconds to read the files."""
+    begin = time.perf_counter()
+    for path in paths:
+        path.read_bytes()
+    return time.perf_counter() - begin
+
+
+def store_in(root: Path) -> SnapshotStore:
+    """A store that keeps to its defaults."""
+    return SnapshotStore(root, IDENTITY, PythonShard, SnapshotSettings(free_bytes_min=0))
+
+
+async def ticking(shards: Mapping[int, PythonShard], work: Callable[[], object]) -> Ticker:
+    """What is noticed while *work*, a coroutine function, is under way."""
+    ticker = Ticker(shards)
+    task = asyncio.create_task(ticker.run())
+    await asyncio.sleep(0.1)
+    ticker.gaps_us.clear()
+    ticker.reads_us.clear()
+    await work()  # type: ignore[misc]
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    return ticker
+
+
+async def compare_saving(run: Run, states: States, root: Path, plain: Path) -> list[Path]:
+    """Snapshots of all shards beside writing the same bytes; the paths of the newest."""
+    store = store_in(root)
+    writer = SnapshotWriter(states, store)
+    saved_s, plain_s = [], []
+    paths: list[Path] = []
+    for _ in range(ROUNDS):
+        states.advance()
+        begin = time.perf_counter()
+        flushed = await writer.flush()
+        saved_s.append(time.perf_counter() - begin)
+        assert len(flushed.written) == len(states.shards), flushed
+        paths = [saved.path for saved in store.statistics().saved.values()]
+        plain_s.append(plain_write([path.read_bytes() for path in paths], plain))
+    size = sum(path.stat().st_size for path in paths)
+    saved, written = statistics.median(saved_s), statistics.median(plain_s)
+    segments = states.segments
+    run.section(f"saving {segments} segments in {len(paths)} files of {size / 1e6:.0f} MB together")
+    run.add(Figure("bytes of a segment in a snapshot", size / segments, "B"))
+    run.add(Figure("save", saved, "s"))
+    run.add(Figure("save, bytes of the files", size / saved / 1e6, "MB/s"))
+    run.add(Figure("save, segments", segments / saved, "segments/s"))
+    run.add(Figure("write + fsync of the same bytes", size / written / 1e6, "MB/s"))
+    run.add(Figure("save / write + fsync of the same bytes", saved / written, "times"))
+    return paths
+
+
+async def compare_loading(
+    run: Run, states: States, root: Path, paths: Sequence[Path], replay_s: float
+) -> None:
+    """Restoring all shards beside reading the same bytes, and beside the replay."""
+    loaded_s, cpu_s, read_s = [], [], []
+    for _ in range(ROUNDS):
+        store = store_in(root)
+        begin, cpu_begin = time.perf_counter(), time.process_time()
+        for partition in states.shards:
+            restored = await store.restore(partition, 0, END)
+            assert restored is not None
+            assert restored.shard.position == states.shards[partition].position
+        loaded_s.append(time.perf_counter() - begin)
+        cpu_s.append(time.process_time() - cpu_begin)
+        read_s.append(plain_read(paths))
+    size = sum(path.stat().st_size for path in paths)
+    loaded, read = statistics.median(loaded_s), statistics.median(read_s)
+    run.section("loading them again, from the kernel's memory")
+    run.add(Figure("load", loaded, "s"))
+    run.add(Figure("load, bytes of the files", size / loaded / 1e6, "MB/s"))
+    run.add(Figure("load, segments", states.segments / loaded, "segments/s"))
+    run.add(Figure("read of the same bytes", size / read / 1e6, "MB/s"))
+    run.add(Figure("load / read of the same bytes", loaded / read, "times"))
+    run.add(Figure("replay of the history, record sets in memory", replay_s, "CPU s"))
+    run.add(Figure("load", statistics.median(cpu_s), "CPU s"))
+    run.add(Figure("load / replay, CPU", statistics.median(cpu_s) / replay_s, "times"))
+
+
+async def notice(run: Run, states: States, root: Path, idle_s: float) -> None:
+    """What the loop notices, beside idle."""
+    writer = SnapshotWriter(states, store_in(root))
+    run.section(f"what the loop notices at {states.segments} segments")
+    idle = await ticking(states.shards, lambda: asyncio.sleep(idle_s))
+    idle.add_to(run, "idle")
+
+    async def save() -> None:
+        for _ in range(ROUNDS):
+            states.advance()
+            await writer.flush()
+
+    saving = await ticking(states.shards, save)
+    saving.add_to(run, "while saving", STALL_ASKED_MS)
+
+    async def load() -> None:
+        store = store_in(root)
+        for partition in list(states.shards)[::5]:
+            await store.restore(partition, 0, END)
+
+    loading = await ticking(states.shards, load)
+    loading.add_to(run, "while loading", STALL_ASKED_MS)
+
+
+async def compare(run: Run, segments: int, place: Path) -> None:
+    """Everything, over one state."""
+    root, plain = place / "snapshots", place / "plain"
+    plain.mkdir()
+    states, replay_s = built(segments)
+    paths = await compare_saving(run, states, root, plain)
+    await compare_loading(run, states, root, paths, replay_s)
+    await notice(run, states, root, 2.0)
+
+
+def peak_of_loading(root: Path, partitions: int) -> tuple[int, int, int]:
+    """Resident bytes of a process before it restores, at most, and afterwards."""
+
+    async def load() -> list[object]:
+        store = store_in(root)
+        return [await store.restore(partition, 0, END) for partition in range(partitions)]
+
+    gc.collect()
+    before = resident_bytes()
+    kept = asyncio.run(load())
+    gc.collect()
+    after = resident_bytes()
+    assert None not in kept
+    return before, peak_bytes(), after
+
+
+def peak_bytes() -> int:
+    """The most memory that was ever resident in this process."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    found = next(line for line in lines if line.startswith("VmHWM"))
+    return int(found.split()[1]) * 1024
+
+
+def compare_memory(run: Run, root: Path) -> None:
+    """What loading needs at most beside what is held afterwards, in a process of its own."""
+    before, peak, after = run.apart(peak_of_loading, root, METADATA_PARTITIONS)
+    run.section("memory of a process that loads them")
+    run.add(Figure("held afterwards", (after - before) / 2**20, "MiB"))
+    run.add(Figure("at most / afterwards", peak / after, "times"))
+
+
+@click.command()
+@click.option("--segments", default=1_000_000, show_default=True, help="How many are held.")
+@click.option(
+    "--folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where to write; by default in the system's folder for temporary files.",
+)
+def main(segments: int, folder: Path | None) -> None:
+    """Measure snapshots beside plain loops, and judge what is asked of them."""
+    run = Run()
+    facts = machine_facts()
+    click.echo(", ".join(f"{name.replace('_', ' ')}: {fact}" for name, fact in facts.items()))
+    with tempfile.TemporaryDirectory(prefix="bench-snapshot-", dir=folder) as place:
+        asyncio.run(compare(run, segments, Path(place)))
+        gc.unfreeze()
+        compare_memory(run, Path(place) / "snapshots")
+    run.section("of these something is asked:")
+    for figure in run.asked:
+        click.echo(f"  {figure}")
+
+
+if __name__ == "__main__":
+    main()

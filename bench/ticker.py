@@ -1,0 +1,63 @@
+"""What else is on an event loop while something works there: it ticks, asks, and notes how late."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bench.figures import Figure
+from bench.measure import percentile
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+TICK_S = 0.0005
+ASKED_PER_TICK = 5
+
+
+@dataclass
+class Noticed:
+    """How far apart the turns of a ticker were, and how long its questions took."""
+
+    turns_us: list[int] = field(default_factory=list)
+    reads_us: list[int] = field(default_factory=list)
+    """From the tick that was due to the answer: what somebody who asks waits."""
+
+    def figures(self, when: str, asked_ms: float | None = None) -> list[Figure]:
+        """Half, nearly all, and the worst."""
+        found = []
+        for percent, label in ((50, "p50"), (99, "p99"), (100, "max")):
+            turn = percentile(self.turns_us, percent) / 1_000
+            found.append(Figure(f"turn of the loop {when}, {label}", turn, "ms"))
+        slowest = max(self.reads_us) / 1_000
+        found.append(Figure(f"slowest read {when}", slowest, "ms", at_most=asked_ms))
+        return found
+
+
+@asynccontextmanager
+async def ticking(ask: Callable[[], object]) -> AsyncIterator[Noticed]:
+    """Tick beside a block, and call *ask* a few times each time."""
+    noticed = Noticed()
+    ticker = asyncio.create_task(_tick(ask, noticed))
+    try:
+        yield noticed
+    finally:
+        ticker.cancel()
+        await asyncio.gather(ticker, return_exceptions=True)
+
+
+async def _tick(ask: Callable[[], object], noticed: Noticed) -> None:
+    last = time.perf_counter_ns()
+    while True:
+        await asyncio.sleep(TICK_S)
+        now = time.perf_counter_ns()
+        noticed.turns_us.append((now - last) // 1_000)
+        due = last + int(TICK_S * 1e9)
+        for _ in range(ASKED_PER_TICK):
+            ask()
+            noticed.reads_us.append((time.perf_counter_ns() - due) // 1_000)
+            due = time.perf_counter_ns()
+        last = time.perf_counter_ns()

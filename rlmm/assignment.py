@@ -1,0 +1,95 @@
+"""
+Which user partitions are this service's, and which metadata partitions it reads for them.
+
+A value: what is desired is compared with what is, and nothing here does anything. What cannot be
+meant is refused by name before it is accepted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rlmm.errors import InvalidArgument
+from rlmm.metadata.partitioner import metadata_partition_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rlmm.metadata.ids import TopicIdPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """
+    What a service answers for. Made by `everything`, `nothing`, `of_metadata` or `of_user`.
+
+    *metadata* are metadata partitions with all that lives on them, *user* are user partitions;
+    `None` for the first is all of them.
+    """
+
+    metadata: frozenset[int] | None
+    user: frozenset[TopicIdPartition] = frozenset()
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that no topic has."""
+        negative = sorted(number for number in self.metadata or () if number < 0)
+        if negative:
+            msg = f"there is no metadata partition {', '.join(map(str, negative))}"
+            raise InvalidArgument(msg)
+
+    @classmethod
+    def everything(cls) -> Assignment:
+        """Every user partition there is and will be."""
+        return cls(None)
+
+    @classmethod
+    def nothing(cls) -> Assignment:
+        """No partition."""
+        return cls(frozenset())
+
+    @classmethod
+    def of_metadata(cls, partitions: Iterable[int]) -> Assignment:
+        """Whatever lives on these metadata partitions."""
+        return cls(frozenset(partitions))
+
+    @classmethod
+    def of_user(cls, partitions: Iterable[TopicIdPartition]) -> Assignment:
+        """These user partitions and no others, though their neighbours are read with them."""
+        return cls(frozenset(), frozenset(partitions))
+
+    def require_within(self, partition_count: int) -> None:
+        """Refuse metadata partitions that a topic of so many does not have, naming them."""
+        beyond = sorted(number for number in self.metadata or () if number >= partition_count)
+        if beyond:
+            msg = (
+                f"there is no metadata partition {', '.join(map(str, beyond))}: "
+                f"the topic has {partition_count}, numbered from 0"
+            )
+            raise InvalidArgument(msg)
+
+    def metadata_partitions(self, partition_count: int) -> frozenset[int]:
+        """The metadata partitions to read."""
+        if self.metadata is None:
+            return frozenset(range(partition_count))
+        of_user = (
+            metadata_partition_for(partition.topic_id, partition.partition, partition_count)
+            for partition in self.user
+        )
+        return self.metadata.union(of_user)
+
+    def covers(self, partition: TopicIdPartition, metadata_partition: int) -> bool:
+        """Whether *partition*, which lives on *metadata_partition*, is answered for."""
+        return (
+            self.metadata is None or metadata_partition in self.metadata or partition in self.user
+        )
+
+    def __str__(self) -> str:
+        if self.metadata is None:
+            return "all"
+        parts = [
+            f"{len(found)} {kind} partitions"
+            for kind, found in (("metadata", self.metadata), ("user", self.user))
+            if found
+        ]
+        return " and ".join(parts) or "none"

@@ -1,0 +1,98 @@
+"""
+`assignment = cluster:N`: what a broker leads and follows, asked of the cluster again and again.
+
+For services beside a broker that has no plugin of ours. An answer that does not come, or not whole,
+changes nothing: what is assigned stays assigned.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from rlmm.assignment import Assignment
+from rlmm.errors import LogNotPermitted, LogUnavailable, OverBudget
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rlmm.metadata.ids import TopicIdPartition
+
+_log = logging.getLogger(__name__)
+
+_ANSWER_S = 30.0
+
+
+class KnowsBrokers(Protocol):
+    """Who can be asked: the `kafka` log."""
+
+    async def tiered_partitions_of(
+        self, broker_id: int, *, timeout_s: float
+    ) -> frozenset[TopicIdPartition]:
+        """The user partitions of tiered topics that a broker leads or follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchStatistics:
+    """What the cluster said."""
+
+    broker_id: int
+    answers: int
+    failures: int
+    partitions: int
+    last_trouble: str
+
+
+class BrokerWatch:
+    """Keeps an assignment what one broker's is, as long as `run` runs."""
+
+    def __init__(
+        self,
+        cluster: KnowsBrokers,
+        broker_id: int,
+        refresh_s: float,
+        reconcile: Callable[[Assignment], int],
+    ) -> None:
+        self._cluster = cluster
+        self._broker_id = broker_id
+        self._refresh_s = refresh_s
+        self._reconcile = reconcile
+        self._answers = self._failures = self._partitions = 0
+        self._trouble = ""
+
+    async def run(self) -> None:
+        """Ask, and assign what is told, until cancelled."""
+        while True:
+            try:
+                await self._look()
+            except (LogUnavailable, LogNotPermitted, OverBudget) as error:
+                self._failures += 1
+                self._trouble = str(error)
+                _log.warning(
+                    "what broker %d leads and follows is not known: %s; asked again in %g s",
+                    self._broker_id,
+                    error,
+                    self._refresh_s,
+                )
+            await asyncio.sleep(self._refresh_s)
+
+    async def _look(self) -> None:
+        found = await self._cluster.tiered_partitions_of(self._broker_id, timeout_s=_ANSWER_S)
+        self._reconcile(Assignment.of_user(found))
+        if not self._answers or len(found) != self._partitions:
+            _log.info(
+                "broker %d leads or follows %d partitions of tiered topics",
+                self._broker_id,
+                len(found),
+            )
+        self._answers += 1
+        self._partitions = len(found)
+        self._trouble = ""
+
+    def statistics(self) -> WatchStatistics:
+        """What the cluster said."""
+        return WatchStatistics(
+            self._broker_id, self._answers, self._failures, self._partitions, self._trouble
+        )

@@ -1,0 +1,242 @@
+"""
+`rlmm snapshot`: what is in a snapshot folder, whether it is sound, and how it gets elsewhere.
+
+Reads and writes files alone; a running service is neither needed nor asked. Nothing is removed or
+overwritten by any of the commands.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rlmm.cli.main import EXIT_FOUND
+from rlmm.cli.output import OUTPUTS, print_table
+from rlmm.errors import ConfigError, InvalidArgument, RlmmError, SnapshotError
+from rlmm.metadata.ids import Uuid
+from rlmm.snapshot.inspection import examine, examine_file, glance, stored_below
+from rlmm.snapshot.transfer import export, import_from
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rlmm.snapshot.inspection import Judged
+    from rlmm.snapshot.transfer import Transferred
+
+_YEAR_10000_MS = 253_402_300_800_000
+
+_FOLDER = click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+_OUTPUT = click.option("--output", type=click.Choice(OUTPUTS), default="table", show_default=True)
+_CLUSTER_ID = click.option("--cluster-id", help="The log's cluster, where several are there.")
+
+
+def _topic_id(_context: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
+    try:
+        return None if text is None else str(Uuid.parse(text))
+    except InvalidArgument as error:
+        raise click.BadParameter(str(error)) from error
+
+
+_TOPIC_ID = click.option(
+    "--topic-id", callback=_topic_id, help="The id of its metadata topic, where several are there."
+)
+
+
+@click.group()
+def snapshot() -> None:
+    """Look at snapshots, check them, copy them out and in."""
+
+
+@snapshot.command("list")
+@_FOLDER
+@_OUTPUT
+def list_command(folder: Path, *, output: str) -> None:
+    """
+    List the snapshots below FOLDER, the newest of each metadata partition first.
+
+    Reads the header of each and nothing else. Exit code 0, or 1 when one cannot be used.
+    """
+    _require_folder(folder)
+    _finish([glance(stored) for stored in stored_below(folder)], output)
+
+
+@snapshot.command("verify")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@_OUTPUT
+def verify_command(paths: tuple[Path, ...], *, output: str) -> None:
+    """
+    Check snapshots to the last row: those below each folder of PATHS, and each file.
+
+    Exit code 0 when all are sound, 1 when one is not.
+    """
+    judged: list[Judged] = []
+    for path in paths:
+        if path.is_dir():
+            judged += [examine(stored) for stored in stored_below(path)]
+        else:
+            judged.append(examine_file(path))
+    _finish(judged, output)
+
+
+@snapshot.command("export")
+@_FOLDER
+@click.argument("target", type=click.Path(path_type=Path))
+@_CLUSTER_ID
+@_TOPIC_ID
+@_OUTPUT
+def export_command(
+    folder: Path, target: Path, *, cluster_id: str | None, topic_id: str | None, output: str
+) -> None:
+    """
+    Copy the newest good snapshot of each metadata partition from FOLDER to TARGET.
+
+    TARGET is one file when its name ends with .tar, else a folder; neither may be there already.
+    Exit code 0, 1 when a damaged one was passed over, 2 for a wrong TARGET or an unclear choice.
+    """
+    _require_folder(folder)
+    _finish_transfer("exported", lambda: export(folder, target, cluster_id, topic_id), output)
+
+
+@snapshot.command("import")
+@click.argument("source", type=click.Path(exists=True, path_type=Path))
+@_FOLDER
+@_CLUSTER_ID
+@_TOPIC_ID
+@_OUTPUT
+def import_command(
+    source: Path, folder: Path, *, cluster_id: str | None, topic_id: str | None, output: str
+) -> None:
+    """
+    Install the snapshots of SOURCE, a folder, a .tar or one snapshot, into FOLDER.
+
+    For a service that is not running. Every file is checked to the last row first, and all must be
+    of one log; with one that is not, nothing is installed. What is there stays. Which log the
+    service follows is checked again when it starts. Exit code 0, or 1 when something was refused or
+    stood in the way.
+    """
+    _finish_transfer("installed", lambda: import_from(source, folder, cluster_id, topic_id), output)
+
+
+def _require_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        msg = f"{folder}: no such folder"
+        raise ConfigError(msg)
+
+
+def _finish(judged: Sequence[Judged], output: str) -> None:
+    """Print, and end with 1 when one is not good."""
+    if output == "json":
+        click.echo(json.dumps({"snapshots": [_as_json(found) for found in judged]}, indent=2))
+    else:
+        _print(judged)
+        good = sum(found.is_good for found in judged)
+        click.echo(f"{good} snapshots, {len(judged) - good} not usable")
+    if not all(found.is_good for found in judged):
+        click.get_current_context().exit(EXIT_FOUND)
+
+
+def _finish_transfer(done: str, transfer: Callable[[], Transferred], output: str) -> None:
+    try:
+        found = transfer()
+    except OSError as error:
+        msg = f"{error.filename or 'disk'}: {error.strerror or error}"
+        raise SnapshotError(msg) from error
+    groups = {
+        done: found.done,
+        "unchanged": found.unchanged,
+        "refused": found.refused,
+        "in_the_way": found.in_the_way,
+    }
+    if output == "json":
+        document = {name: [_as_json(one) for one in judged] for name, judged in groups.items()}
+        click.echo(json.dumps(document, indent=2))
+    else:
+        _print(found.done)
+        for one in found.refused:
+            click.echo(f"REFUSED {_fault(one)}")
+        for one in found.in_the_way:
+            click.echo(f"NOT INSTALLED {_plain(one.name)}: another file stands at its place")
+        click.echo(", ".join(f"{len(group)} {name}" for name, group in groups.items()))
+    if not found.is_complete:
+        click.get_current_context().exit(EXIT_FOUND)
+
+
+def _print(judged: Sequence[Judged]) -> None:
+    """One table for each log, then what cannot be used, one a line."""
+    logs: dict[tuple[str, str, int], list[tuple[object, ...]]] = {}
+    for found in judged:
+        header = found.header
+        if header is None:
+            continue
+        identity = header.identity
+        key = (identity.cluster_id, str(identity.topic_id), identity.partition_count)
+        history = header.history
+        logs.setdefault(key, []).append(
+            (
+                header.partition,
+                header.position,
+                header.user_partitions,
+                "complete" if history.is_complete else "trimmed",
+                history.undecodable,
+                _time(header.written_ms),
+                found.size_bytes,
+            )
+        )
+    columns = ("partition", "position", "users", "history", "undecodable", "written", "bytes")
+    for (cluster_id, topic_id, count), rows in logs.items():
+        print_table(
+            f"cluster {_plain(cluster_id)}, topic {topic_id}, {count} partitions", columns, rows
+        )
+    bad = [found for found in judged if not found.is_good]
+    for found in bad:
+        click.echo(f"NOT USABLE {_fault(found)}")
+
+
+def _fault(found: Judged) -> str:
+    """One line: code, path, what is wrong."""
+    error = found.error
+    code = error.code if isinstance(error, RlmmError) else "unreadable"
+    message = " ".join(str(error).split())
+    return _plain(f"{code}: {message if found.name in message else f'{found.name}: {message}'}")
+
+
+def _plain(text: str) -> str:
+    """What a stranger wrote, without what would make a terminal do something."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
+def _as_json(found: Judged) -> dict[str, object]:
+    entry: dict[str, object] = {"path": found.name, "bytes": found.size_bytes}
+    header = found.header
+    if header is None:
+        entry["error"] = _fault(found)
+        return entry
+    identity, history = header.identity, header.history
+    return entry | {
+        "cluster_id": identity.cluster_id,
+        "topic_id": str(identity.topic_id),
+        "partition_count": identity.partition_count,
+        "partition": header.partition,
+        "position": header.position,
+        "user_partitions": header.user_partitions,
+        "written_ms": header.written_ms,
+        "history": {
+            "is_complete": history.is_complete,
+            "first_offset": history.first_offset,
+            "records": history.records,
+            "undecodable": history.undecodable,
+            "counted_apart": history.counted_apart,
+            "without_base": history.without_base,
+            "trimmed_before": history.trimmed_before,
+        },
+    }
+
+
+def _time(written_ms: int) -> str:
+    if written_ms >= _YEAR_10000_MS:
+        return f"{written_ms} ms"
+    return datetime.fromtimestamp(written_ms // 1_000, UTC).strftime("%Y-%m-%d %H:%M:%S")

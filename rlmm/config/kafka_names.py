@@ -1,0 +1,167 @@
+"""
+Kafka's own keys, as its Java tools and brokers spell them, and what they are here. Pure.
+
+What cannot be taken over and matters for who is trusted is refused, naming what to do instead; what
+else has no equivalent is given back by name, so that it can be told. No message shows a value.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from rlmm.config.jaas import parse_login
+from rlmm.config.keys import KEYS, name_of
+from rlmm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A value as it was given: how its key was written, and where."""
+
+    value: object = field(repr=False)
+    written: str
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.written} ({self.source})"
+
+
+_TOPIC = "remote.log.metadata.topic."
+_STORES = ("ssl.truststore", "ssl.keystore")
+_PEM_SUFFIXES = {".pem", ".crt", ".cer"}
+_LOGIN_CALLBACK = "OAuthBearerLoginCallbackHandler"
+_PROVIDER = re.compile(r"\$\{\w[\w.-]*:[^}]*\}")
+_EXPORT = (
+    "only PEM is read: keytool -importkeystore -srckeystore STORE -destkeystore STORE.p12 "
+    "-deststoretype PKCS12, then openssl pkcs12 -in STORE.p12 -out STORE.pem"
+)
+_ONE_FILE = "write key and certificates into one PEM file and name it in ssl.keystore.location"
+_REFUSED = {
+    "ssl.truststore.certificates": (
+        "write the certificates into a PEM file and name it in ssl.truststore.location"
+    ),
+    "ssl.keystore.certificate.chain": _ONE_FILE,
+    "ssl.keystore.key": _ONE_FILE,
+    "ssl.certificate.location": _ONE_FILE,
+    "ssl.key.location": _ONE_FILE,
+    "sasl.client.callback.handler.class": "a class of Java cannot be loaded here",
+    "sasl.login.class": "a class of Java cannot be loaded here",
+}
+"""What would change who is trusted, and what to do in its place."""
+
+_SPECIAL = {
+    "sasl.jaas.config",
+    "sasl.login.callback.handler.class",
+    *(f"{store}.type" for store in _STORES),
+    *_REFUSED,
+}
+_RENAMED = {
+    "sasl.mechanisms": "sasl.mechanism",
+    "ssl.ca.location": "ssl.truststore.location",
+    "metadata.broker.list": "bootstrap.servers",
+    **{
+        f"{_TOPIC}{name}": f"topic.{name}"
+        for name in ("num.partitions", "replication.factor", "retention.ms", "min.isr")
+    },
+}
+"""Other clients' spellings of what we have, and the topic's keys under Kafka's whole names."""
+_ELSEWHERE = {"remote.log.metadata.consume.wait.ms": "write_timeout_ms"}
+_FILES = {"command.config", "server.properties"}
+"""Keys that name such files, and so mean nothing within one."""
+
+CLIENT_ALIASES = {name_of(key): key for key in (*_SPECIAL, *_RENAMED, *_ELSEWHERE)}
+"""What may be written in place of a key of the section `kafka`, by name."""
+
+
+def is_client_key(key: str) -> bool:
+    """Whether a Java client's key means something here."""
+    return key in _SPECIAL or (key not in _FILES and _name(key) in KEYS)
+
+
+def _name(key: str) -> str:
+    return _ELSEWHERE.get(key) or name_of(f"kafka.{_RENAMED.get(key, key)}")
+
+
+def client_values(given: Mapping[str, Given]) -> tuple[dict[str, Given], list[str]]:
+    """
+    The values of a Java client's properties by the name of our key, and what has no equivalent.
+
+    Raises `ConfigError` for what can neither be taken over nor left out.
+    """
+    values: dict[str, Given] = {}
+    unused = []
+    for key, found in given.items():
+        if key in _SPECIAL:
+            continue
+        if not is_client_key(key):
+            unused.append(found.written)
+            continue
+        _require_literal(found)
+        name = _name(key)
+        if name not in values or key not in _RENAMED:
+            values[name] = found
+    for key in _REFUSED.keys() & given.keys():
+        msg = f"{given[key]} has no equivalent: {_REFUSED[key]}"
+        raise ConfigError(msg)
+    for store in _STORES:
+        _require_pem(store, given)
+    callback = given.get("sasl.login.callback.handler.class")
+    if callback is not None and not str(callback.value).endswith(_LOGIN_CALLBACK):
+        msg = f"{callback} has no equivalent: a class of Java cannot be loaded here"
+        raise ConfigError(msg)
+    if "sasl.jaas.config" in given:
+        login, unused_options = _login(given["sasl.jaas.config"])
+        values = {**login, **values}
+        unused += unused_options
+    return values, unused
+
+
+def _require_literal(given: Given) -> None:
+    if isinstance(given.value, str) and _PROVIDER.search(given.value):
+        msg = (
+            f"{given} refers to a config provider, which is a class of Java: write the value "
+            "itself, or give it by environment variable"
+        )
+        raise ConfigError(msg)
+
+
+def _require_pem(store: str, given: Mapping[str, Given]) -> None:
+    """Refuse a store of another type than PEM; where none is said, Java's default is JKS."""
+    location, said = given.get(f"{store}.location"), given.get(f"{store}.type")
+    if said is not None and str(said.value).upper() != "PEM":
+        msg = f"{said} must be PEM, got {said.value!r}: {_EXPORT.replace('STORE', 'store')}"
+        raise ConfigError(msg)
+    if location is None or said is not None:
+        return
+    if PurePath(str(location.value)).suffix.lower() in {".jks", ".p12", ".pfx", ".keystore"}:
+        msg = f"{location} is no PEM file by its name: {_EXPORT.replace('STORE', 'store')}"
+        raise ConfigError(msg)
+
+
+def _login(given: Given) -> tuple[dict[str, Given], list[str]]:
+    """User and password of the login module; options that are not taken over."""
+    _require_literal(given)
+    try:
+        login = parse_login(str(given.value))
+    except ConfigError as error:
+        msg = f"{given} cannot be read: {error}"
+        raise ConfigError(msg) from error
+    options = dict(login.options)
+    taken = {}
+    if login.module in {"PlainLoginModule", "ScramLoginModule"}:
+        for option in ("username", "password"):
+            if option in options:
+                taken[f"kafka_sasl_{option}"] = replace(given, value=options.pop(option))
+    elif login.module != "OAuthBearerLoginModule":
+        msg = (
+            f"{given} names {login.module}: only PlainLoginModule, ScramLoginModule and "
+            "OAuthBearerLoginModule have an equivalent"
+        )
+        raise ConfigError(msg)
+    return taken, [f"{given.written} {option}" for option in options]

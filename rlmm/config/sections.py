@@ -1,0 +1,67 @@
+"""
+All that can be configured: one field for each section, each a plain frozen value of its package.
+
+A section joins by one line here. Names, types, defaults and reasons of its keys are those of its
+dataclass, and are read from there by `rlmm.config.keys`.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlmm.config.process import LogChoice, LogKind, ProcessSettings
+from rlmm.gate.settings import GateSettings
+from rlmm.log.kafka.settings import KafkaSettings
+from rlmm.partition_log.settings import LogSettings
+from rlmm.pump.budget import MemorySettings
+from rlmm.pump.settings import PumpSettings, WriteSettings
+from rlmm.snapshot.settings import SnapshotSettings
+from rlmm.telemetry.settings import LoggingSettings
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaFiles:
+    """What of a cluster's client is named by a file, Java's own among them."""
+
+    command_config: Path | None = None
+    """A Java `client.properties`, as Kafka's tools take it; its keys stand below those of the
+    configuration file. What it holds and we have no equivalent for is told in one line."""
+    server_properties: Path | None = None
+    """A broker's `server.properties`: what it gives to its own metadata manager under
+    `rlmm.config.`, and the address of `remote.log.metadata.manager.listener.name`. It stands below
+    everything else."""
+    sasl_oauthbearer_token_endpoint_url: str | None = None
+    """Where the tokens of OAUTHBEARER come from: a `file:` URL, read anew for each connection, so
+    that whoever renews the token writes it there. Endpoints that are asked by HTTP are refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """
+    The whole configuration: each component receives its own section and no other.
+
+    *kafka* is None unless the log is Kafka's.
+    """
+
+    process: ProcessSettings
+    log: LogChoice
+    memory: MemorySettings
+    logging: LoggingSettings
+    files: LogSettings
+    kafka: KafkaSettings | None
+    kafka_files: KafkaFiles
+    pump: PumpSettings
+    write: WriteSettings
+    gate: GateSettings
+    snapshot: SnapshotSettings
+
+
+PREFIXES = {"process": "", "kafka_files": "kafka"}
+"""What the keys of a section begin with, where it is not the section's name."""
+DOTTED = {"kafka", "kafka_files"}
+"""Sections whose keys are spelled as Kafka spells its own."""
+KIND_OF_SECTION = {
+    "files": LogKind.FILES,
+    "kafka": LogKind.KAFKA,
+    "kafka_files": LogKind.KAFKA,
+}
+"""Sections that belong to one kind of log; they stay unset with every other one."""

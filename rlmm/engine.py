@@ -1,0 +1,364 @@
+"""
+One cluster's engine: a log, a pump, a gate and snapshots, put together.
+
+The one place that knows how they meet. Pump, gate and snapshots do not know each other: what the
+pump tells is heard here and passed on. An engine is a value; a process may hold several.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rlmm.assignment import Assignment
+from rlmm.clock import SYSTEM_CLOCK
+from rlmm.doorbell import Doorbell
+from rlmm.errors import (
+    InvalidArgument,
+    LogError,
+    NotAssigned,
+    NotReady,
+    OverBudget,
+    PumpFailed,
+    Stopped,
+)
+from rlmm.gate.admission import Gate
+from rlmm.gate.barrier import Barrier
+from rlmm.gate.reads import Reads
+from rlmm.gate.settings import GateSettings
+from rlmm.keeper import Keeper
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.pump.budget import Budget, BudgetStatistics, MemorySettings, resident_bytes
+from rlmm.pump.follower import Surroundings
+from rlmm.pump.incidents import Incidents
+from rlmm.pump.pace import Pace
+from rlmm.pump.publish import Writer, WriterStatistics
+from rlmm.pump.pump import Pump, PumpStatistics
+from rlmm.pump.settings import PumpSettings, WriteSettings
+from rlmm.relay import Relay
+from rlmm.snapshot.atomic import SNAPSHOT_DISK
+from rlmm.snapshot.settings import SnapshotSettings
+from rlmm.snapshot.writer import Flushed
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Mapping
+    from pathlib import Path
+
+    from rlmm.clock import Clock
+    from rlmm.errors import Unresolved
+    from rlmm.gate.state import GateState
+    from rlmm.log.protocol import LogIdentity, MetadataLog
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.shard import Shard
+    from rlmm.snapshot.atomic import SnapshotDisk
+    from rlmm.snapshot.store import StoreStatistics
+    from rlmm.snapshot.writer import WriterStatistics as SnapshotStatistics
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """The settings of one engine, by the part that they belong to."""
+
+    pump: PumpSettings = field(default_factory=PumpSettings)
+    gate: GateSettings = field(default_factory=GateSettings)
+    write: WriteSettings = field(default_factory=WriteSettings)
+    memory: MemorySettings = field(default_factory=MemorySettings)
+    snapshot: SnapshotSettings = field(default_factory=SnapshotSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What an engine stands on; a test or a simulation puts something else there."""
+
+    clock: Clock = SYSTEM_CLOCK
+    make_shard: Callable[[int, int], Shard] = PythonShard
+    measure_memory: Callable[[], Awaitable[int]] = resident_bytes
+    snapshot_disk: SnapshotDisk = SNAPSHOT_DISK
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStatistics:
+    """How an engine stands."""
+
+    identity: LogIdentity | None
+    pump: PumpStatistics
+    gates: Mapping[int, GateState]
+    waiting_reads: int
+    writes: WriterStatistics
+    memory: BudgetStatistics
+    restored: StoreStatistics | None
+    """`None` while no log is known, or where no snapshots are kept."""
+    snapshots: SnapshotStatistics | None
+
+
+class Engine:
+    """Follows one log and answers from it, as long as `run` runs."""
+
+    def __init__(
+        self,
+        log: MetadataLog,
+        settings: EngineSettings | None = None,
+        *,
+        assignment: Assignment | None = None,
+        snapshots: Path | None = None,
+        is_observer: bool = False,
+        ground: Ground | None = None,
+    ) -> None:
+        """*snapshots* is the folder where states are kept; `None` keeps none."""
+        settings = settings or EngineSettings()
+        ground = ground or Ground()
+        self._log = log
+        self._settings = settings
+        self._gate = Gate(
+            retry_after_ms=settings.gate.retry_after_ms,
+            retry_after_ms_max=settings.gate.retry_after_ms_max,
+        )
+        self._barrier = Barrier()
+        self.reads = Reads(self._gate)
+        """Every question, answered or refused at once; for callers on the event loop."""
+        self.incidents = Incidents(settings.pump.incidents_max, settings.pump.incident_bytes_max)
+        """What was not simply applied."""
+        self._budget = Budget(settings.memory, ground.measure_memory)
+        self._keeper: Keeper | None = None
+        if snapshots is not None:
+            self._keeper = Keeper(
+                snapshots,
+                settings.snapshot,
+                ground.make_shard,
+                ground.clock,
+                ground.snapshot_disk,
+            )
+        around = Surroundings(
+            log=log,
+            settings=settings.pump,
+            clock=ground.clock,
+            listener=Relay(self._gate, self._barrier, self._keeper),
+            restore=self._keeper,
+            make_shard=ground.make_shard,
+            pace=Pace(),
+            budget=self._budget,
+            incidents=self.incidents,
+            changed=Doorbell(),
+        )
+        self._pump = Pump(around, assignment or Assignment.everything())
+        if self._keeper is not None:
+            self._keeper.keep(self._pump)
+        self._writer = Writer(
+            log,
+            self._pump,
+            self._gate,
+            self._budget,
+            settings.write,
+            is_observer=is_observer,
+        )
+        self.write = self._writer.write
+        """Store an event and hear what became of it."""
+        self.store = self._writer.store
+        """As `write`, also where the user partition is not assigned here."""
+        self._end: tuple[type[Unresolved], str] | None = None
+
+    # ---------------------------------------------------------------------------- the task
+
+    async def run(self) -> None:
+        """
+        Follow the log until cancelled. Whatever ends it, everything is refused from then on, by a
+        named error: a frozen state is never served as current.
+        """
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._read(), name="pump")
+                if self._keeper is not None:
+                    tasks.create_task(self._keeper.run(), name="snapshots")
+        finally:
+            self.refuse(Stopped, "the service has stopped")
+
+    async def _read(self) -> None:
+        try:
+            await self._pump.run()
+        except Exception as error:
+            self.refuse(PumpFailed, f"the reading of the log has died: {error!r}")
+            raise
+
+    async def flush(self, partitions: Collection[int] | None = None) -> Flushed:
+        """
+        Write a snapshot of every partition that changed since its last one; failures are in the
+        result. After `run` has ended it is the last one: a restart then replays nothing.
+        """
+        return Flushed() if self._keeper is None else await self._keeper.flush(partitions)
+
+    def refuse(self, error: type[Unresolved], message: str) -> None:
+        """Answer and take nothing from now on; who waits is told why. The first reason holds."""
+        if self._end is None:
+            self._end = error, message
+            self._gate.stop(error, message)
+            self._pump.close(error, message)
+            self._barrier.fail_all(error, message)
+
+    # -------------------------------------------------------------------------- assignment
+
+    @property
+    def assignment(self) -> Assignment:
+        """What is answered for."""
+        return self._pump.assignment
+
+    def reconcile(self, assignment: Assignment) -> int:
+        """Answer for exactly *assignment* from now on; returns its generation. See `Pump`."""
+        self._require_running()
+        return self._pump.reconcile(assignment)
+
+    async def wait_settled(self, generation: int, *, timeout_s: float) -> dict[int, str]:
+        """
+        Wait until *generation* has taken effect; what stands in the way, by metadata partition.
+
+        At the deadline `NotReady` is raised: then the log has not been reached.
+        """
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._pump.wait_settled(generation)
+        except TimeoutError:
+            msg = f"the assignment has not taken effect in {timeout_s} s"
+            raise NotReady(msg, reason="connecting") from None
+
+    async def wait_ready(self, partition: TopicIdPartition, *, timeout_s: float) -> None:
+        """Wait until questions about *partition* are answered; raises what a question would."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._gate.wait_open(partition)
+        except TimeoutError:
+            self._gate.admit(partition)
+
+    async def wait_all_ready(self, *, timeout_s: float) -> list[int]:
+        """
+        Wait until every assigned metadata partition is answered from; those that are not at the
+        deadline are returned. Raises `NotReady` when the log has not even been reached.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._gate.wait_all_open()
+        self._require_running()
+        if self._pump.identity is None:
+            trouble = self._pump.last_trouble or "it has not answered yet"
+            msg = f"the log was not reached in {timeout_s:g} s: {trouble}"
+            raise NotReady(msg, reason="connecting")
+        return self._gate.not_open()
+
+    def place_of(self, partition: TopicIdPartition) -> int:
+        """The metadata partition where the events of *partition* live."""
+        return self._gate.place_of(partition)
+
+    # ------------------------------------------------------------------------------- reads
+
+    async def wait_reached(
+        self, at_least: Mapping[int, int], *, timeout_s: float | None = None
+    ) -> None:
+        """
+        Wait until the events at these offsets, by metadata partition, are applied here.
+
+        Costs nothing while it waits. Raises `NotAssigned` for a metadata partition that is not read
+        here, `NotReady` at the deadline, and what ends the reading of the partition meanwhile.
+        """
+        limit_s = self._settings.gate.wait_timeout_ms / 1_000 if timeout_s is None else timeout_s
+        missing = self._missing(at_least)
+        if not missing:
+            return
+        if self._barrier.waiting >= self._settings.gate.waiting_max:
+            msg = f"{self._barrier.waiting} reads are waiting, gate.waiting_max allows no more"
+            raise OverBudget(msg)
+        try:
+            async with asyncio.timeout(limit_s):
+                while missing:
+                    place, next_offset = missing.popitem()
+                    if self._position(place) < next_offset:
+                        await self._barrier.wait(place, next_offset)
+                    missing = self._missing(at_least)  # what was reached may be read anew
+        except TimeoutError:
+            place, next_offset = min(self._missing(at_least).items(), default=(place, next_offset))
+            msg = (
+                f"metadata partition {place} is at position {self._position(place)}, "
+                f"{next_offset} was not reached in {limit_s} s"
+            )
+            raise NotReady(
+                msg,
+                reason="behind",
+                metadata_partition=place,
+                position=self._position(place),
+                target=next_offset,
+            ) from None
+
+    async def wait_current(
+        self, partition: TopicIdPartition, *, timeout_s: float | None = None
+    ) -> None:
+        """
+        Ask the log where it ends, and wait until everything up to there is applied here.
+
+        A question asked right afterwards sees every event that was stored before this call.
+        """
+        limit_s = self._settings.gate.wait_timeout_ms / 1_000 if timeout_s is None else timeout_s
+        loop = asyncio.get_running_loop()
+        deadline_s = loop.time() + limit_s
+        place = self._gate.require_assigned(partition)
+        answers = await self._log.bounds([place], timeout_s=limit_s)
+        bounds = answers[place]
+        if isinstance(bounds, LogError):
+            raise bounds
+        left_s = max(0.0, deadline_s - loop.time())
+        await self.wait_reached({place: bounds.next_offset - 1}, timeout_s=left_s)
+
+    def read_token(self) -> dict[int, int]:
+        """The offset of the last event applied, by metadata partition: what `at_least` takes."""
+        return {
+            place: gated.shard.position - 1
+            for place, gated in self._gate.shards().items()
+            if gated.shard is not None
+        }
+
+    def _missing(self, at_least: Mapping[int, int]) -> dict[int, int]:
+        """Positions that are still to be reached; what cannot be meant is refused."""
+        for place, offset in at_least.items():
+            if type(offset) is not int or offset < -1:
+                msg = f"metadata partition {place}: {offset!r} is not the offset of an event"
+                raise InvalidArgument(msg)
+        return {
+            place: offset + 1
+            for place, offset in at_least.items()
+            if self._position(place) < offset + 1
+        }
+
+    def _position(self, place: int) -> int:
+        self._require_running()
+        gated = self._gate.shards().get(place)
+        if gated is None:
+            if self._pump.identity is None:
+                raise self._gate.refusal(place)
+            msg = f"metadata partition {place} is not read by this service"
+            raise NotAssigned(msg, metadata_partition=place)
+        return 0 if gated.shard is None else gated.shard.position
+
+    def _require_running(self) -> None:
+        if self._end is not None:
+            error, message = self._end
+            raise error(message)
+
+    # -------------------------------------------------------------------------- statistics
+
+    @property
+    def identity(self) -> LogIdentity | None:
+        """Who the log is; `None` while it is not reached."""
+        return self._pump.identity
+
+    def statistics(self) -> EngineStatistics:
+        """How the engine stands."""
+        return EngineStatistics(
+            self._pump.identity,
+            self._pump.statistics(),
+            {place: gated.gate.state for place, gated in self._gate.shards().items()},
+            self._barrier.waiting,
+            self._writer.statistics(),
+            self._budget.statistics(),
+            *((self._keeper and self._keeper.statistics()) or (None, None)),
+        )

@@ -1,0 +1,283 @@
+"""
+Who may ask now: user partitions, what this service was given, and the state of its gates.
+
+Four answers that a caller must tell apart: `NotAssigned` (ask somebody else), `NotReady` (ask
+again), `UnknownPartition` (nothing was ever stored), and an answer, be it empty. Nothing here
+awaits, and nothing may between an admission and the answer made from it: that is what makes the
+answer true.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.assignment import Assignment
+from rlmm.doorbell import Doorbell
+from rlmm.errors import NotAssigned, NotReady, UnknownPartition
+from rlmm.gate.state import GateState, ShardGate
+from rlmm.metadata.partitioner import metadata_partition_for
+from rlmm.metadata.segment import PartitionDeleteState
+from rlmm.progress import Reassigned, Why
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rlmm.errors import RlmmError, Unresolved
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.shard import Shard
+    from rlmm.progress import Fact, ReplayProgress
+
+_PLACES_MAX = 100_000
+"""User partitions whose metadata partition is remembered instead of computed."""
+
+
+class GatedShard:
+    """One metadata partition as the gate sees it: its shard, its gate, and how far it is read."""
+
+    __slots__ = ("gate", "progress", "shard")
+
+    def __init__(self, progress: ReplayProgress) -> None:
+        self.gate = ShardGate()
+        self.shard: Shard | None = None
+        self.progress = progress
+        """As it was told last; the shard's own position is newer."""
+
+
+class Gate:
+    """
+    All gates of one engine.
+
+    Told of assignments, facts and shards by who reads the log; asked by whoever answers a question.
+    """
+
+    def __init__(self, *, retry_after_ms: int = 1_000, retry_after_ms_max: int = 10_000) -> None:
+        self._retry_after_ms = retry_after_ms
+        self._retry_after_ms_max = retry_after_ms_max
+        self._assignment = Assignment.nothing()
+        self._partition_count: int | None = None
+        self._places: dict[TopicIdPartition, int] = {}
+        self._shards: dict[int, GatedShard] = {}
+        self._connecting = "the log has not been reached yet"
+        self._end: tuple[type[Unresolved], str] | None = None
+        self._bell = Doorbell()
+
+    # ------------------------------------------------------------------------------- being told
+
+    def connect(self, partition_count: int) -> None:
+        """The topic is known, with so many partitions. All that was known of another is void."""
+        self._partition_count = partition_count
+        self._places.clear()
+        self._shards.clear()
+        self._bell.ring()
+
+    def disconnect(self, detail: str) -> None:
+        """The topic is not known, or not any more; *detail* says what stands in the way."""
+        self._partition_count = None
+        self._connecting = detail
+        self._places.clear()
+        self._shards.clear()
+
+    def assign(self, assignment: Assignment) -> None:
+        """From now on this is what may be asked for."""
+        self._assignment = assignment
+        self._bell.ring()
+
+    def begin(self, partition: int, progress: ReplayProgress) -> None:
+        """Metadata partition *partition* is assigned; it is closed until it has caught up."""
+        self._shards[partition] = GatedShard(progress)
+
+    def end(self, partition: int) -> None:
+        """Metadata partition *partition* is not assigned any more."""
+        self._shards.pop(partition, None)
+        self._bell.ring()
+
+    def hold(self, partition: int, shard: Shard) -> None:
+        """Answers for *partition* come from *shard*; nothing, where it is not assigned any more."""
+        gated = self._shards.get(partition)
+        if gated is not None:
+            gated.shard = shard
+
+    def meet(self, partition: int, fact: Fact, progress: ReplayProgress) -> bool:
+        """Take a fact into account; whether the gate's state changed."""
+        gated = self._shards.get(partition)
+        if gated is None:
+            return False
+        gated.progress = progress
+        if isinstance(fact, Reassigned) and fact.why is Why.LOADING:
+            gated.shard = None  # it is given up, its position means nothing
+        changed = gated.gate.meet(fact)
+        if changed:
+            self._bell.ring()
+        return changed
+
+    def stop(self, error: type[Unresolved], message: str) -> None:
+        """Refuse everything from now on: what is frozen is never served as current."""
+        self._end = error, message
+        self._bell.ring()
+
+    # ------------------------------------------------------------------------------- being asked
+
+    @property
+    def assignment(self) -> Assignment:
+        """What may be asked for."""
+        return self._assignment
+
+    def shards(self) -> Mapping[int, GatedShard]:
+        """Every assigned metadata partition; live."""
+        return self._shards
+
+    def state(self, partition: int) -> GateState | None:
+        """The state of metadata partition *partition*; `None` where it is not assigned."""
+        gated = self._shards.get(partition)
+        return None if gated is None else gated.gate.state
+
+    def place_of(self, partition: TopicIdPartition) -> int:
+        """
+        The metadata partition of *partition*.
+
+        Raises `NotReady` while nobody knows how many there are, and what ended all.
+        """
+        if self._end is not None:
+            error, message = self._end
+            raise error(message)
+        place = self._places.get(partition)
+        if place is not None:
+            return place
+        if self._partition_count is None:
+            raise self._not_connected(partition)
+        place = metadata_partition_for(
+            partition.topic_id, partition.partition, self._partition_count
+        )
+        if len(self._places) >= _PLACES_MAX:
+            self._places.clear()
+        self._places[partition] = place
+        return place
+
+    def require_assigned(self, partition: TopicIdPartition) -> int:
+        """The metadata partition of *partition*, or `NotAssigned`."""
+        place = self.place_of(partition)
+        if not self._assignment.covers(partition, place):
+            msg = (
+                f"{partition}, in metadata partition {place}, is not assigned to this service: "
+                f"it answers for {self._assignment}"
+            )
+            raise NotAssigned(msg, metadata_partition=place)
+        return place
+
+    def admit(self, partition: TopicIdPartition) -> Shard:
+        """
+        The shard that answers for *partition* now, or the error that says why there is none.
+
+        The shard may know nothing of *partition*; see `require_known`.
+        """
+        place = self.require_assigned(partition)
+        gated = self._shards.get(place)
+        if gated is None or gated.shard is None or gated.gate.state is not GateState.OPEN:
+            raise self._not_ready(partition, place, gated)
+        return gated.shard
+
+    def is_open(self, place: int) -> bool:
+        """Whether metadata partition *place* is answered from."""
+        return self._end is None and self.state(place) is GateState.OPEN
+
+    async def wait_connected(self) -> None:
+        """Wait until the topic is known, or all ends."""
+        while self._partition_count is None and self._end is None:
+            await self._bell.wait()
+
+    async def wait_all_open(self) -> None:
+        """Wait until every assigned metadata partition is answered from, or all ends."""
+        while self._end is None and (self._partition_count is None or self.not_open()):
+            await self._bell.wait()
+
+    def not_open(self) -> list[int]:
+        """The assigned metadata partitions that are not answered from."""
+        return [
+            partition
+            for partition, gated in self._shards.items()
+            if gated.gate.state is not GateState.OPEN
+        ]
+
+    async def wait_open(self, partition: TopicIdPartition) -> None:
+        """
+        Wait until questions about *partition* are answered, or it is not assigned, or all ends.
+
+        The caller sets the deadline, and has the reason from `admit` when it passes.
+        """
+        while True:
+            try:
+                self.admit(partition)
+            except NotReady:
+                await self._bell.wait()
+            else:
+                return
+
+    def refusal(self, place: int) -> RlmmError:
+        """The error that a question about metadata partition *place* meets while it is closed."""
+        if self._end is not None:
+            error, message = self._end
+            return error(message)
+        return self._not_ready(None, place, self._shards.get(place))
+
+    def _not_connected(self, partition: TopicIdPartition) -> NotReady:
+        msg = f"{partition} is not ready: {self._connecting}"
+        return NotReady(
+            msg,
+            reason=Why.CONNECTING,
+            user_partition=str(partition),
+            retry_after_ms=self._retry_after_ms,
+        )
+
+    def _not_ready(
+        self, partition: TopicIdPartition | None, place: int, gated: GatedShard | None
+    ) -> NotReady:
+        why = Why.LOADING
+        detail, position, target = "", None, None
+        if gated is not None:
+            why = gated.gate.why or why
+            detail = gated.gate.detail
+            if gated.shard is not None:
+                position = gated.shard.position
+                told = gated.progress
+                target = told.log_end if why is Why.BEHIND else told.target
+        asked = (
+            f"metadata partition {place}"
+            if partition is None
+            else (f"{partition} in metadata partition {place}")
+        )
+        stand = "position not known" if position is None else f"position {position}"
+        goal = "target not known" if target is None else f"target {target}"
+        msg = f"{asked} is not ready ({why}): {stand}, {goal}{': ' if detail else ''}{detail}"
+        return NotReady(
+            msg,
+            reason=why,
+            user_partition=None if partition is None else str(partition),
+            metadata_partition=place,
+            position=position,
+            target=target,
+            retry_after_ms=self._hint(position, target),
+        )
+
+    def _hint(self, position: int | None, target: int | None) -> int:
+        """When to ask again: the more is left, the later, within bounds."""
+        if position is None or target is None or target <= position:
+            return self._retry_after_ms
+        left_ms = (target - position) // 100  # at some 100,000 records a second
+        return min(max(self._retry_after_ms, left_ms), self._retry_after_ms_max)
+
+
+def require_known(shard: Shard, partition: TopicIdPartition) -> None:
+    """
+    Raise `UnknownPartition` unless something of *partition* is there to be told.
+
+    A partition whose deletion is finished is gone, as in Kafka; what was added behind its end is
+    there all the same.
+    """
+    if not shard.knows(partition):
+        msg = f"{partition}: no event of it was ever stored"
+        raise UnknownPartition(msg)
+    delete = shard.partition_delete(partition)
+    finished = PartitionDeleteState.DELETE_PARTITION_FINISHED
+    if delete is not None and delete.state is finished and not shard.segments(partition):
+        msg = f"{partition}: its deletion is finished"
+        raise UnknownPartition(msg)

@@ -1,0 +1,127 @@
+"""
+Every question that is answered, in the words of Kafka's manager.
+
+Check and answer are one step: no `await` stands between them, so nothing can change in between, and
+an answer was right at one moment. Answers are immutable values.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.errors import InvalidArgument, NotAssigned, NotReady, RlmmError
+from rlmm.gate.admission import require_known
+from rlmm.metadata.ids import INT32_MAX, INT64_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rlmm.gate.admission import Gate
+    from rlmm.metadata.events import PartitionDelete
+    from rlmm.metadata.ids import SegmentId, TopicIdPartition
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.metadata.shard import Shard
+
+LOOKUPS_MAX = 10_000
+"""Look-ups in one call: more would hold up everybody else."""
+
+Lookup = tuple["TopicIdPartition", int, int]
+"""User partition, leader epoch, offset."""
+
+
+class Reads:
+    """Answers what *gate* admits. What is wrong in a question itself is said first."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    def _admit(self, partition: TopicIdPartition) -> Shard:
+        shard = self._gate.admit(partition)
+        require_known(shard, partition)
+        return shard
+
+    def segment_for(
+        self, partition: TopicIdPartition, epoch: int, offset: int
+    ) -> SegmentMetadata | None:
+        """The finished segment that holds *offset* of leader epoch *epoch*."""
+        _require_epoch(epoch)
+        _require_offset(offset)
+        return self._admit(partition).segment_for(partition, epoch, offset)
+
+    def segments_for(self, lookups: Iterable[Lookup]) -> list[SegmentMetadata | RlmmError | None]:
+        """
+        An answer to each look-up, in their order; what is refused has its error in its place.
+        """
+        asked = list(lookups)
+        if len(asked) > LOOKUPS_MAX:
+            msg = f"{len(asked)} look-ups in one call, allowed are {LOOKUPS_MAX}"
+            raise InvalidArgument(msg)
+        answers: list[SegmentMetadata | RlmmError | None] = []
+        for partition, epoch, offset in asked:
+            try:
+                answers.append(self.segment_for(partition, epoch, offset))
+            except RlmmError as error:
+                answers.append(error.with_traceback(None))
+        return answers
+
+    def segment(self, segment_id: SegmentId) -> SegmentMetadata | None:
+        """The segment, in whatever state, unless its deletion is finished."""
+        return self._admit(segment_id.partition).segment(segment_id)
+
+    def next_segment_with_txn_index(
+        self, partition: TopicIdPartition, epoch: int, offset: int
+    ) -> SegmentMetadata | None:
+        """The first finished segment of *epoch* from *offset* on that may have aborted records."""
+        _require_epoch(epoch)
+        _require_offset(offset)
+        return self._admit(partition).next_segment_with_txn_index(partition, epoch, offset)
+
+    def highest_offset(self, partition: TopicIdPartition, epoch: int) -> int | None:
+        """The largest offset of *epoch* that any finished copy reached; never goes down."""
+        _require_epoch(epoch)
+        return self._admit(partition).highest_offset(partition, epoch)
+
+    def segments(self, partition: TopicIdPartition) -> list[SegmentMetadata]:
+        """Every segment in whatever state, by rising start offset."""
+        return self._admit(partition).segments(partition)
+
+    def segments_of_epoch(self, partition: TopicIdPartition, epoch: int) -> list[SegmentMetadata]:
+        """Every segment that lists *epoch*, in whatever state, by rising start offset."""
+        _require_epoch(epoch)
+        return self._admit(partition).segments_of_epoch(partition, epoch)
+
+    def size_of_epoch(self, partition: TopicIdPartition, epoch: int) -> int:
+        """Bytes of all segments that list *epoch*; from a counter."""
+        _require_epoch(epoch)
+        return self._admit(partition).size_of_epoch(partition, epoch)
+
+    def size(self, partition: TopicIdPartition) -> int:
+        """Bytes of all segments of *partition*; from a counter."""
+        return self._admit(partition).size(partition)
+
+    def partition_delete(self, partition: TopicIdPartition) -> PartitionDelete | None:
+        """The last partition-delete event, also where nothing else is left."""
+        shard = self._gate.admit(partition)
+        if not shard.knows(partition):
+            require_known(shard, partition)
+        return shard.partition_delete(partition)
+
+    def is_ready(self, partition: TopicIdPartition) -> bool:
+        """Whether questions about *partition* are answered now; False also where it is not ours."""
+        try:
+            self._gate.admit(partition)
+        except (NotAssigned, NotReady):
+            return False
+        return True
+
+
+def _require_epoch(epoch: int) -> None:
+    if type(epoch) is not int or not 0 <= epoch <= INT32_MAX:
+        msg = f"a leader epoch is a number from 0 to {INT32_MAX}, got {epoch!r}"
+        raise InvalidArgument(msg)
+
+
+def _require_offset(offset: int) -> None:
+    if type(offset) is not int or not 0 <= offset <= INT64_MAX:
+        msg = f"an offset is a number from 0 to {INT64_MAX}, got {offset!r}"
+        raise InvalidArgument(msg)

@@ -1,0 +1,84 @@
+"""
+The gate's state machine, one for each metadata partition. Pure: facts in, a state out.
+
+Readiness is a state and not a latch: what was open closes again when it falls behind. A fact that
+is not listed for a state changes nothing there.
+
+    REPLAYING --CaughtUp--> OPEN --FellBehind--> STALE --CaughtUp--> OPEN
+    any --Lost--> CLOSED, any --Reassigned--> REPLAYING, all but CLOSED take a newer reason
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from rlmm.progress import CaughtUp, FellBehind, Lost, Reassigned, Why
+
+if TYPE_CHECKING:
+    from rlmm.progress import Fact
+
+
+class GateState(StrEnum):
+    """Whether one metadata partition is answered from."""
+
+    REPLAYING = "replaying"
+    """Its history is being read; it has not been open since the last beginning."""
+    OPEN = "open"
+    STALE = "stale"
+    """It was open and is, or may be, older than is allowed."""
+    CLOSED = "closed"
+    """It must not be used, and opens only after a new beginning."""
+
+
+TRANSITIONS: dict[GateState, dict[type[Fact], GateState]] = {
+    GateState.REPLAYING: {
+        CaughtUp: GateState.OPEN,
+        FellBehind: GateState.REPLAYING,
+        Lost: GateState.CLOSED,
+        Reassigned: GateState.REPLAYING,
+    },
+    GateState.OPEN: {
+        FellBehind: GateState.STALE,
+        Lost: GateState.CLOSED,
+        Reassigned: GateState.REPLAYING,
+    },
+    GateState.STALE: {
+        CaughtUp: GateState.OPEN,
+        FellBehind: GateState.STALE,
+        Lost: GateState.CLOSED,
+        Reassigned: GateState.REPLAYING,
+    },
+    GateState.CLOSED: {
+        Lost: GateState.CLOSED,
+        Reassigned: GateState.REPLAYING,
+    },
+}
+
+
+class ShardGate:
+    """The state of one metadata partition's gate, and why it is not open."""
+
+    __slots__ = ("detail", "openings", "state", "why")
+
+    def __init__(self) -> None:
+        self.state = GateState.REPLAYING
+        self.why: Why | None = Why.LOADING
+        """`None` exactly while it is open."""
+        self.detail = ""
+        self.openings = 0
+        """How often it opened: once for each beginning, and once for each recovery."""
+
+    def meet(self, fact: Fact) -> bool:
+        """Take *fact* into account; whether the state is another one now."""
+        following = TRANSITIONS[self.state].get(type(fact))
+        if following is None:
+            return False
+        changed = following is not self.state
+        self.state = following
+        if isinstance(fact, CaughtUp):
+            self.why, self.detail = None, ""
+            self.openings += changed
+        else:
+            self.why, self.detail = fact.why, fact.detail
+        return changed

@@ -1,0 +1,88 @@
+"""
+Who may change a log: one at a time, in the order of coming.
+
+A caller whose time is up leaves at once, also while a thread works for it. Its turn is over only
+when that work is: nobody writes beside a thread that still does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Self, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import ThreadPoolExecutor
+    from types import TracebackType
+
+Result = TypeVar("Result")
+
+
+class Turns:
+    """`async with` it for a turn."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._over: asyncio.Future[None] | None = None
+        """Done when the work is that its caller has left to itself; None while there is none."""
+
+    def locked(self) -> bool:
+        """Whether somebody has the turn."""
+        return self._lock.locked()
+
+    async def __aenter__(self) -> Self:
+        await self._lock.acquire()
+        try:
+            if self._over is not None:
+                await asyncio.shield(self._over)
+        except BaseException:
+            self._lock.release()
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._lock.release()
+
+    async def do(
+        self,
+        pool: ThreadPoolExecutor,
+        work: Callable[[], Result],
+        then: Callable[[asyncio.Future[Result]], None],
+    ) -> Result:
+        """
+        Within a turn: do *work* in a thread, then *then* on the loop; return the result.
+
+        A cancellation ends the waiting and nothing else: the work goes on, *then* follows it, and
+        the next turn begins behind both.
+        """
+        future = asyncio.get_running_loop().run_in_executor(pool, work)
+        try:
+            await asyncio.wait((future,))
+        except asyncio.CancelledError:
+            if future.done():
+                then(future)
+            else:
+                self._leave(future, then)
+            raise
+        then(future)
+        return future.result()
+
+    def _leave(
+        self, future: asyncio.Future[Result], then: Callable[[asyncio.Future[Result]], None]
+    ) -> None:
+        self._over = over = asyncio.get_running_loop().create_future()
+
+        def end(done: asyncio.Future[Result]) -> None:
+            done.exception()  # looked at, so that it is not reported as forgotten
+            try:
+                then(done)
+            finally:
+                self._over = None
+                over.set_result(None)  # not before: the next turn sees what *then* has changed
+
+        future.add_done_callback(end)

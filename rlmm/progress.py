@@ -1,0 +1,123 @@
+"""
+How far a metadata partition is read, and the facts that follow from it: what pump, gate and
+snapshots say to one another without knowing each other.
+
+Values only. Offsets: `position` is the next offset to apply, `target` the log end that was captured
+when reading began, `log_end` the one that was asked for last; all exclusive.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Why(StrEnum):
+    """Why a metadata partition is not answered from."""
+
+    CONNECTING = "connecting"
+    """The log has not been reached yet."""
+    LOADING = "loading"
+    """Its bounds are not known yet, or a snapshot is being read."""
+    REPLAYING = "replaying"
+    """The history up to the target is being applied."""
+    BEHIND = "behind"
+    """An end of the log that was seen some time ago is still not reached."""
+    END_UNKNOWN = "end-unknown"
+    """Nobody has been able to say for some time where the log ends."""
+    NOT_UNDERSTOOD = "not-understood"
+    """Too much of the history could not be decoded; an operator decides."""
+    NOT_PERMITTED = "not-permitted"
+    """The log refuses us; an operator must act."""
+    DAMAGED = "damaged"
+    """The log's bytes are not what was written."""
+    OVER_BUDGET = "over-budget"
+    """The memory budget is used up, so nothing more is applied."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaughtUp:
+    """Everything up to the target, and every end seen long enough ago, is applied."""
+
+
+@dataclass(frozen=True, slots=True)
+class FellBehind:
+    """The state is, or may be, older than is allowed; reading goes on."""
+
+    why: Why
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The state must not be used, and waiting alone does not help."""
+
+    why: Why
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reassigned:
+    """Reading begins anew, from a snapshot or from the log's start, towards a new target."""
+
+    why: Why = Why.LOADING
+    detail: str = ""
+
+
+Fact = CaughtUp | FellBehind | Lost | Reassigned
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayProgress:
+    """How one metadata partition stands now."""
+
+    partition: int
+    position: int
+    target: int | None
+    log_start: int | None
+    log_end: int | None
+    end_age_s: float | None
+    """How long ago `log_end` was asked for."""
+
+    @property
+    def lag_records(self) -> int | None:
+        """Offsets up to the end of the log as it was last seen."""
+        return None if self.log_end is None else max(0, self.log_end - self.position)
+
+
+@dataclass(slots=True)
+class History:
+    """
+    What the state of a shard was made of, since the first record that was there to be read.
+
+    Kept in snapshots: how much of its history was understood must not be forgotten at a restart.
+    """
+
+    first_offset: int = 0
+    """Where the log began when it was read from its start; above 0, what was before is unknown."""
+    records: int = 0
+    """Records that were understood, and those that should have been."""
+    undecodable: int = 0
+    """Of those, the ones that were not; tombstones and their like are not among them."""
+    counted_apart: int = 0
+    """Tombstones and records of a known later version."""
+    without_base: int = 0
+    """Updates of a segment that was not there: its first record was trimmed, or never written."""
+    trimmed_before: int = 0
+    """Retention passed us by: events up to this offset were never seen by this state."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the log was there from its first record on."""
+        return self.first_offset == 0 and self.trimmed_before == 0
+
+    def copy(self) -> History:
+        """The same, to be kept while this one goes on counting."""
+        return History(
+            self.first_offset,
+            self.records,
+            self.undecodable,
+            self.counted_apart,
+            self.without_base,
+            self.trimmed_before,
+        )

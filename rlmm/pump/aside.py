@@ -1,0 +1,33 @@
+"""
+Where a log goes on behind a batch that cannot be trusted. Pure.
+
+What a damaged header says of its own offsets is not believed: a wrong number would skip history.
+What stands behind it is: the next sound batch of the same record set, else the offset at which the
+log itself says that the set ends.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.records.batch import Batch, walk
+
+if TYPE_CHECKING:
+    from rlmm.records.damage import DamagedBatch
+    from rlmm.records.record_set import RecordSet
+
+
+def offset_behind(record_set: RecordSet, damage: DamagedBatch, position: int) -> int | None:
+    """
+    The first offset behind *damage* that is surely not its own; `None` where nothing says it.
+
+    A shard stands at *position*. Where the set has no sound batch behind and the log does not say
+    where the set ends, the caller reads on, or takes the end of the log.
+    """
+    if damage.stop is not None:
+        for found in walk(record_set.data[damage.stop :]):
+            if isinstance(found, Batch) and found.base_offset > position:
+                return found.base_offset
+    if record_set.next_offset is not None and record_set.next_offset > position:
+        return record_set.next_offset
+    return None

@@ -1,0 +1,156 @@
+"""
+The memory budget: first an alert, then nothing more is taken; never an out-of-memory kill as the
+first sign.
+
+What counts is what the operating system counts: the resident memory of the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rlmm.doorbell import Doorbell
+from rlmm.errors import ConfigError, OverBudget
+from rlmm.metadata.ids import INT64_MAX
+from rlmm.pump.settings import require_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+_log = logging.getLogger(__name__)
+
+_RELIEF = 0.97
+"""Share of the limit below which taking begins again: not at every page that is given back."""
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySettings:
+    """How much memory the process may come to hold."""
+
+    alert_bytes: int | None = None
+    """Resident memory from which an alert is raised. Unset: 80 % of what the machine, or the
+    container, has."""
+    limit_bytes: int | None = None
+    """Resident memory from which nothing more is taken, by name, so that the kernel's killer is not
+    the first to say it; what is held is answered for ever. Unset: 90 % of what there is."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work, naming the key."""
+        for name in ("alert_bytes", "limit_bytes"):
+            value = getattr(self, name)
+            if value is not None:
+                require_whole("memory", name, value, high=INT64_MAX)
+        if self.alert_bytes and self.limit_bytes and self.alert_bytes > self.limit_bytes:
+            msg = (
+                f"memory.alert_bytes must not be above memory.limit_bytes, "
+                f"got {self.alert_bytes} and {self.limit_bytes}"
+            )
+            raise ConfigError(msg)
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetStatistics:
+    """How the budget stands."""
+
+    resident_bytes: int
+    alert_bytes: int
+    limit_bytes: int
+    is_alert: bool
+    is_exhausted: bool
+    refusals: int
+
+
+async def resident_bytes() -> int:
+    """Resident memory of this process."""
+    return await asyncio.to_thread(_resident_bytes)
+
+
+def _resident_bytes() -> int:
+    pages = int(Path("/proc/self/statm").read_bytes().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def total_bytes() -> int:
+    """What the machine has, or the container where that is less."""
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        container = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
+    except OSError:
+        return machine
+    return min(machine, int(container)) if container.isdigit() else machine
+
+
+class Budget:
+    """Knows whether there is room for more; who takes asks, and waits while there is none."""
+
+    def __init__(
+        self,
+        settings: MemorySettings,
+        measure: Callable[[], Awaitable[int]] = resident_bytes,
+        total: Callable[[], int] = total_bytes,
+    ) -> None:
+        whole = total() if None in {settings.alert_bytes, settings.limit_bytes} else 0
+        self._limit = settings.limit_bytes or whole * 9 // 10
+        alert = settings.alert_bytes or whole * 8 // 10
+        self._alert = min(alert, self._limit)
+        self._measure = measure
+        self._bell = Doorbell()
+        self._resident = 0
+        self._refusals = 0
+        self._is_alert = False
+        self.is_exhausted = False
+        """Whether nothing more is taken now."""
+
+    async def look(self) -> None:
+        """Measure, and tell whoever waits."""
+        self._resident = resident = await self._measure()
+        was_alert, was_exhausted = self._is_alert, self.is_exhausted
+        self._is_alert = resident >= self._alert
+        self.is_exhausted = resident >= self._limit * (_RELIEF if was_exhausted else 1)
+        if self.is_exhausted and not was_exhausted:
+            _log.error(
+                "%d MiB are resident, the limit is %d: nothing more is read or written",
+                resident // _MIB,
+                self._limit // _MIB,
+            )
+        elif was_exhausted and not self.is_exhausted:
+            _log.warning("%d MiB are resident: there is room again", resident // _MIB)
+            self._bell.ring()
+        elif self._is_alert and not was_alert:
+            _log.warning(
+                "%d MiB are resident: at %d nothing more will be taken",
+                resident // _MIB,
+                self._limit // _MIB,
+            )
+
+    async def wait_room(self) -> None:
+        """Wait while the budget is used up."""
+        while self.is_exhausted:
+            await self._bell.wait()
+
+    def require_room(self, what: str) -> None:
+        """Refuse *what* while the budget is used up."""
+        if self.is_exhausted:
+            self._refusals += 1
+            msg = (
+                f"{what}: {self._resident // _MIB} MiB are resident, "
+                f"memory.limit_bytes allows {self._limit // _MIB}"
+            )
+            raise OverBudget(msg)
+
+    def statistics(self) -> BudgetStatistics:
+        """As measured last."""
+        return BudgetStatistics(
+            self._resident,
+            self._alert,
+            self._limit,
+            self._is_alert,
+            self.is_exhausted,
+            self._refusals,
+        )

@@ -1,0 +1,399 @@
+"""
+The task that reads one metadata partition: log -> replay -> whoever listens.
+
+Everything that is decided is decided in `replay`; here is the order of calls, the waiting, and what
+each error of the log means. A follower is made for one assignment and never used again: what is
+assigned anew gets a new one, behind a closed gate.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from rlmm.backoff import Backoff, Pauses
+from rlmm.errors import (
+    LogDamaged,
+    LogError,
+    LogNotPermitted,
+    LogTruncated,
+    LogUnavailable,
+    OutcomeUnknown,
+)
+from rlmm.progress import FellBehind, History, Lost, Reassigned, ReplayProgress, Why
+from rlmm.pump.aside import offset_behind
+from rlmm.pump.replay import Beginning, Replay, beginning
+from rlmm.pump.verdicts import Verdicts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rlmm.clock import Clock
+    from rlmm.doorbell import Doorbell
+    from rlmm.errors import Unresolved
+    from rlmm.log.protocol import Bounds, MetadataLog
+    from rlmm.metadata.report import Report
+    from rlmm.metadata.shard import Shard
+    from rlmm.progress import Fact
+    from rlmm.pump.budget import Budget
+    from rlmm.pump.incidents import Incidents
+    from rlmm.pump.listener import Listener
+    from rlmm.pump.pace import Pace
+    from rlmm.pump.settings import PumpSettings
+    from rlmm.records.damage import DamagedBatch
+    from rlmm.records.record_set import RecordSet
+
+_log = logging.getLogger(__name__)
+
+_COPY_S = 0.001
+"""How long references are copied for a snapshot before others get their turn."""
+
+Image = tuple[int, History, list["Callable[[], bytes]"]]
+"""Position, history, and what makes the image of each user partition."""
+
+
+class Restored(Protocol):
+    """A state that was kept, and what it was made of."""
+
+    @property
+    def shard(self) -> Shard:
+        """The state."""
+
+    @property
+    def history(self) -> History:
+        """What it was made of."""
+
+
+class Restore(Protocol):
+    """Finds the newest state that was kept of a metadata partition; bad ones are its matter."""
+
+    async def restore(self, partition: int, log_start: int, next_offset: int) -> Restored | None:
+        """A state at a position that is not beyond *next_offset*; None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What all followers of one pump share."""
+
+    log: MetadataLog
+    settings: PumpSettings
+    clock: Clock
+    listener: Listener
+    restore: Restore | None
+    make_shard: Callable[[int, int], Shard]
+    pace: Pace
+    budget: Budget
+    incidents: Incidents
+    changed: Doorbell
+    """Rung when a follower's first attempt has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class FollowerStatistics:
+    """How the reading of one metadata partition goes."""
+
+    progress: ReplayProgress
+    history: History
+    is_caught_up: bool
+    beginnings: int
+    """How often a state was begun or resumed: once, unless something went wrong."""
+    failures: int
+    last_failure: str
+    heard_s: float | None
+    """When the log answered last, by the event loop's clock."""
+
+
+class Follower:
+    """Reads one metadata partition as long as `run` runs."""
+
+    def __init__(self, partition: int, around: Surroundings) -> None:
+        self.partition = partition
+        self.verdicts = Verdicts(0)
+        self.is_settled = False
+        """Whether the first attempt to begin has ended, well or badly."""
+        self._around = around
+        self._replay: Replay | None = None
+        self._needs_beginning = True
+        self._is_void = False
+        """Whether the log has told that what was read is not, or not any more, what it holds."""
+        self._applying = asyncio.Lock()
+        self._beginnings = 0
+        self._failures = 0
+        self._last_failure = ""
+        self._heard_s: float | None = None
+        self._damaged_reads = (-1, 0)
+        """Position of a damaged batch, and how often it was read."""
+        pauses = Pauses(
+            around.settings.retry_first_ms / 1_000, around.settings.retry_last_ms / 1_000
+        )
+        self._backoff = Backoff(pauses, asyncio.get_running_loop().time)
+
+    # ---------------------------------------------------------------------------- the task
+
+    async def run(self) -> None:
+        """
+        Read until cancelled. Raises `LogRecreated`, which concerns all partitions, and what is a
+        fault of ours.
+        """
+        while True:
+            try:
+                if self._needs_beginning:
+                    await self._begin()
+                    self._settle()
+                await self._read_once()
+                self._backoff.succeeded()
+            except LogUnavailable as error:
+                await self._pause(error)
+            except LogTruncated as error:
+                self._give_up(str(error))
+                await self._pause(error)
+            except (LogNotPermitted, LogDamaged) as error:
+                is_refused = isinstance(error, LogNotPermitted)
+                self._needs_beginning = True
+                self._tell(Lost(Why.NOT_PERMITTED if is_refused else Why.DAMAGED, str(error)))
+                await self._pause(error)
+
+    def close(self, error: type[Unresolved], message: str) -> None:
+        """Nothing is read here any more: whoever waits for a verdict is told so."""
+        self.verdicts.fail(error, message)
+
+    async def _begin(self) -> None:
+        """Find out where to begin, and with what state, and capture the target."""
+        bounds = await self._ask_bounds()
+        async with self._applying:
+            before = self._replay
+            shard, history = await self._known_state(bounds)
+            given_up = before.inherited if before is not None else None
+            if shard is not None and (
+                self._is_void or beginning(shard.position, bounds) is not Beginning.RESUME
+            ):
+                self._warn_of_gap(shard.position, bounds)
+                if before is not None:
+                    before.inherit()  # it may not have come to it
+                shard, given_up = None, shard
+            if shard is None or history is None:
+                shard = self._around.make_shard(self.partition, bounds.log_start)
+                history = History(first_offset=bounds.log_start)
+                if given_up is not None and given_up.position < bounds.log_start:
+                    history.trimmed_before = bounds.log_start
+                self._around.incidents.forget(self.partition)
+            if before is None or shard is not before.shard:
+                self._hear_anew(shard.position)
+            self._replay = Replay(
+                shard, history, bounds, self._now(), self._around.settings, given_up
+            )
+            self._needs_beginning = self._is_void = False
+            self._beginnings += 1
+        self._around.listener.held(self.partition, shard)
+        self._tell(Reassigned(Why.REPLAYING))
+        self._around.listener.moved(self.partition, shard.position)
+        # Where there is nothing to read nothing is told: there are fifty of these.
+        _log.log(
+            logging.INFO if shard.position < bounds.next_offset else logging.DEBUG,
+            "metadata partition %d: reading from offset %d, target %d, log start %d",
+            self.partition,
+            shard.position,
+            bounds.next_offset,
+            bounds.log_start,
+        )
+        self.judge()
+
+    def _hear_anew(self, position: int) -> None:
+        """Another state begins at *position*: who waits for a verdict of the old one hears none."""
+        self.verdicts.fail(
+            OutcomeUnknown,
+            f"metadata partition {self.partition} is read anew, what became of the event was not "
+            "heard: look at the state before repeating it",
+        )
+        self.verdicts = Verdicts(position)
+
+    async def _known_state(self, bounds: Bounds) -> tuple[Shard | None, History | None]:
+        """The state there is: our own from before, or one that was kept."""
+        if self._replay is not None:
+            return self._replay.shard, self._replay.history
+        if self._around.restore is None:
+            return None, None
+        found = await self._around.restore.restore(
+            self.partition, bounds.log_start, bounds.next_offset
+        )
+        return (None, None) if found is None else (found.shard, found.history)
+
+    def _warn_of_gap(self, position: int, bounds: Bounds) -> None:
+        is_trimmed = position < bounds.log_start
+        gone = "retention removed what follows" if is_trimmed else "the log was cut"
+        _log.warning(
+            "metadata partition %d: the state at offset %d does not fit the log, which has "
+            "[%d, %d): %s. It is read anew from its start; segments may be missing, "
+            "watermarks are kept",
+            self.partition,
+            position,
+            bounds.log_start,
+            bounds.next_offset,
+            gone,
+        )
+
+    async def _ask_bounds(self) -> Bounds:
+        timeout_s = self._around.settings.bounds_timeout_ms / 1_000
+        answers = await self._around.log.bounds([self.partition], timeout_s=timeout_s)
+        answer = answers[self.partition]
+        if isinstance(answer, LogError):
+            raise answer
+        self._heard_s = self._now()
+        return answer
+
+    async def _read_once(self) -> None:
+        replay = self._replay
+        assert replay is not None, self.partition
+        settings = self._around.settings
+        record_set = await self._around.log.read(
+            self.partition,
+            replay.shard.position,
+            timeout_s=settings.read_timeout_ms / 1_000,
+            bytes_max=settings.read_bytes,
+        )
+        self._heard_s = self._now()
+        if record_set is not None:
+            await self._absorb(replay, record_set)
+
+    async def _absorb(self, replay: Replay, record_set: RecordSet) -> None:
+        around = self._around
+        while True:
+            await around.budget.wait_room()
+            await around.pace.turn()
+            async with self._applying:
+                report = replay.absorb(record_set, around.settings.slice_events)
+            self._hear(report)
+            if report.complete:
+                return
+            if report.damage is not None:
+                await self._pass_damage(replay, record_set, report.damage)
+
+    async def _pass_damage(
+        self, replay: Replay, record_set: RecordSet, damage: DamagedBatch
+    ) -> None:
+        """Read a damaged batch anew a few times, then set it aside."""
+        position = replay.shard.position
+        read_at, reads = self._damaged_reads
+        reads = reads + 1 if read_at == position else 1
+        self._damaged_reads = position, reads
+        where = f"metadata partition {self.partition}, offset {position}"
+        what = f"{where}: a damaged batch ({damage.reason}: {damage.detail})"
+        if reads < self._around.settings.damage_reads:
+            msg = f"{what}, it is read anew"
+            raise LogUnavailable(msg)
+        behind = offset_behind(record_set, damage, position)
+        if behind is None:
+            behind = (await self._ask_bounds()).next_offset
+            if behind <= position:
+                msg = f"{what}, and nothing says where the log goes on"
+                raise LogUnavailable(msg)
+        async with self._applying:
+            report = replay.set_aside(damage, record_set.data, behind)
+        _log.error("%s is set aside: offsets up to %d are lost", what, behind)
+        self._hear(report)
+
+    def _hear(self, report: Report) -> None:
+        """Pass on what came of a slice."""
+        if report.entries:
+            self._around.incidents.note(self.partition, report.entries, self._around.clock.now_ms())
+        self.verdicts.hear(report)
+        self._around.listener.moved(self.partition, report.next_offset)
+        replay = self._replay
+        if replay is not None and not replay.is_at_ease:
+            self.judge()
+
+    # ------------------------------------------------------------------------- from outside
+
+    def hear_bounds(self, bounds: Bounds, asked_s: float) -> None:
+        """The log was asked for the bounds of this partition at *asked_s*."""
+        replay = self._replay
+        if replay is None or self._needs_beginning:
+            return
+        before = replay.bounds.next_offset
+        if not replay.hear(bounds, asked_s):
+            self._give_up(f"the log ended at {before} and ends at {bounds.next_offset} now")
+
+    def _give_up(self, detail: str) -> None:
+        """What was read is not what the log holds: it is not used any more, and read anew."""
+        self._needs_beginning = self._is_void = True
+        self._tell(Reassigned(Why.LOADING, detail))
+
+    def judge(self) -> None:
+        """Tell what follows from where the shard stands and how late it is."""
+        replay = self._replay
+        if replay is None or self._needs_beginning:
+            return
+        fact = replay.judge(self._now())
+        if fact is None and not replay.is_caught_up:
+            fact = FellBehind(Why.REPLAYING, "")
+        if isinstance(fact, FellBehind) and self._around.budget.is_exhausted:
+            detail = fact.detail or "the memory limit is reached, nothing more is read"
+            fact = FellBehind(Why.OVER_BUDGET, detail)
+        if fact is not None:
+            self._tell(fact)
+
+    @property
+    def savable_position(self) -> int | None:
+        """Where the shard stands, if its state may be kept now, and there is anything to keep."""
+        replay = self._replay
+        if replay is None or not replay.is_settled:
+            return None
+        position = replay.shard.position
+        return None if position == replay.history.first_offset else position
+
+    async def freeze(self) -> Image | None:
+        """The state as it is at one position; nothing is applied meanwhile, reads go on."""
+        async with self._applying:
+            replay = self._replay
+            if replay is None or not replay.is_settled:
+                return None
+            parts: list[Callable[[], bytes]] = []
+            begin = self._now()
+            for part in replay.shard.image_parts():
+                parts.append(part)
+                if self._now() - begin > _COPY_S:
+                    await asyncio.sleep(0)
+                    begin = self._now()
+            return replay.shard.position, replay.history.copy(), parts
+
+    def progress(self) -> ReplayProgress:
+        """How far it is read."""
+        if self._replay is None:
+            return ReplayProgress(self.partition, 0, None, None, None, None)
+        return self._replay.progress(self._now())
+
+    def statistics(self) -> FollowerStatistics:
+        """How the reading goes."""
+        replay = self._replay
+        return FollowerStatistics(
+            self.progress(),
+            History() if replay is None else replay.history.copy(),
+            replay is not None and replay.is_caught_up,
+            self._beginnings,
+            self._failures,
+            self._last_failure,
+            self._heard_s,
+        )
+
+    def _tell(self, fact: Fact) -> None:
+        self._around.listener.met(self.partition, fact, self.progress())
+
+    def _settle(self) -> None:
+        if not self.is_settled:
+            self.is_settled = True
+            self._around.changed.ring()
+
+    async def _pause(self, error: LogError) -> None:
+        self._failures += 1
+        self._last_failure = str(error)
+        self._settle()
+        pause_s = self._backoff.failed()
+        _log.warning(
+            "metadata partition %d: %s; next attempt in %.2f s", self.partition, error, pause_s
+        )
+        await asyncio.sleep(pause_s)
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()

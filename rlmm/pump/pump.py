@@ -1,0 +1,339 @@
+"""
+The pump as a whole: reaches the log, keeps followers in step with what is assigned, asks for ends.
+
+An assignment takes effect in one step, without waiting for anything: what is no longer wanted is
+ended at once, what is new begins, each partition by itself. Every call of `reconcile` has a
+generation; callers can wait until it is settled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rlmm.backoff import Backoff, Pauses
+from rlmm.errors import (
+    AssignmentLost,
+    ConfigError,
+    LogError,
+    LogNotPermitted,
+    LogRecreated,
+    LogUnavailable,
+    OutcomeUnknown,
+)
+from rlmm.pump.follower import Follower
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from rlmm.assignment import Assignment
+    from rlmm.errors import Unresolved
+    from rlmm.log.protocol import LogIdentity
+    from rlmm.pump.follower import FollowerStatistics, Image, Surroundings
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class PumpStatistics:
+    """How reading goes."""
+
+    is_connected: bool
+    connect_attempts: int
+    last_trouble: str
+    generation: int
+    """Of the last `reconcile`."""
+    recreations: int
+    """How often the topic was another one than before."""
+    followers: Mapping[int, FollowerStatistics]
+
+
+class Pump:
+    """Reads what is assigned, as long as `run` runs."""
+
+    def __init__(self, around: Surroundings, assignment: Assignment) -> None:
+        self._around = around
+        self._assignment = assignment
+        self._identity: LogIdentity | None = None
+        self._followers: dict[int, Follower] = {}
+        self._running: dict[int, asyncio.Task[None]] = {}
+        self._tasks: asyncio.TaskGroup | None = None
+        self._generation = 1
+        self._changed = around.changed
+        self._connect_attempts = 0
+        self._last_trouble = ""
+        self._recreations = 0
+        self._closed: tuple[type[Unresolved], str] | None = None
+        around.listener.assigned(assignment)
+
+    # ---------------------------------------------------------------------------- the task
+
+    async def run(self) -> None:
+        """
+        Reach the log, however long it takes, and follow it until cancelled.
+
+        Raises `ConfigError` where the topic contradicts the configuration, and `InvalidArgument`
+        where the assignment does.
+        """
+        while True:
+            identity = await self._connect()
+            self._assignment.require_within(identity.partition_count)
+            self._identity = identity
+            self._around.listener.connected(identity)
+            try:
+                await self._follow()
+            except* LogRecreated as errors:
+                self._recreations += 1
+                self._last_trouble = str(_first(errors))
+                _log.error("%s: everything is read anew", self._last_trouble)
+                self._end_all(OutcomeUnknown, "the metadata topic is another one now")
+            finally:
+                self._identity = None
+            _stay_cancelled()
+            self._around.listener.disconnected(self._last_trouble)
+
+    def close(self, error: type[Unresolved], message: str) -> None:
+        """
+        The end is near, or there: whoever waits for a verdict is told why none will come.
+
+        The states stay, to be kept by a last snapshot.
+        """
+        self._closed = error, message
+        for follower in self._followers.values():
+            follower.close(error, message)
+        self._changed.ring()
+
+    async def _connect(self) -> LogIdentity:
+        """Ask who the log is until it answers; pauses double, and nothing gives up."""
+        settings = self._around.settings
+        pauses = Pauses(settings.retry_first_ms / 1_000, settings.retry_last_ms / 1_000)
+        backoff = Backoff(pauses, asyncio.get_running_loop().time)
+        while True:
+            self._connect_attempts += 1
+            try:
+                identity = await self._around.log.identity(
+                    timeout_s=settings.bounds_timeout_ms / 1_000
+                )
+            except (LogUnavailable, LogNotPermitted) as error:
+                self._last_trouble = str(error)
+            except ConfigError as error:
+                # What stands in the way at the first start is wrong; later the topic may be in
+                # the middle of being made anew.
+                if not self._recreations:
+                    raise
+                self._last_trouble = str(error)
+            else:
+                _log.info(
+                    "cluster %s, metadata topic %s with %d partitions",
+                    identity.cluster_id,
+                    identity.topic_id,
+                    identity.partition_count,
+                )
+                return identity
+            pause_s = backoff.failed()
+            self._around.listener.disconnected(self._last_trouble)
+            _log.warning(
+                "the log is not reached (attempt %d): %s; next attempt in %.2f s",
+                self._connect_attempts,
+                self._last_trouble,
+                pause_s,
+            )
+            await asyncio.sleep(pause_s)
+
+    async def _follow(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            try:
+                tasks.create_task(self._guarded(self._judge_all), name="pump: judge")
+                self._apply()
+                await self._guarded(self._ask_ends)
+            finally:
+                self._tasks = None
+
+    async def _guarded(self, part: Callable[[], Awaitable[None]]) -> None:
+        """
+        Run *part*. Where it fails all others are about to be ended: nothing is begun beside them,
+        and of a topic that is another one nothing is answered while they end.
+        """
+        try:
+            await part()
+        except LogRecreated as error:
+            self._identity = None
+            self._around.listener.disconnected(str(error))
+            raise
+        except Exception:
+            self._tasks = None
+            raise
+
+    async def _ask_ends(self) -> None:
+        """Ask for the bounds of every partition, again and again: a stall must not go unseen."""
+        settings = self._around.settings
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(settings.bounds_interval_ms / 1_000)
+            asked_s, partitions = loop.time(), list(self._followers)
+            if not partitions:
+                continue
+            try:
+                answers = await self._around.log.bounds(
+                    partitions, timeout_s=settings.bounds_timeout_ms / 1_000
+                )
+            except LogUnavailable as error:
+                self._last_trouble = str(error)
+                continue
+            for partition, answer in answers.items():
+                follower = self._followers.get(partition)
+                if isinstance(answer, LogRecreated):
+                    raise answer
+                if follower is not None and not isinstance(answer, LogError):
+                    follower.hear_bounds(answer, asked_s)
+
+    async def _judge_all(self) -> None:
+        """Judge on a timer, also while nobody answers, and look at the memory."""
+        while True:
+            await self._around.budget.look()
+            for follower in list(self._followers.values()):
+                follower.judge()
+            self._changed.ring()
+            await asyncio.sleep(self._around.settings.bounds_interval_ms / 1_000)
+
+    # -------------------------------------------------------------------------- assignment
+
+    @property
+    def assignment(self) -> Assignment:
+        """What is desired."""
+        return self._assignment
+
+    def reconcile(self, assignment: Assignment) -> int:
+        """
+        Want exactly *assignment* from now on; returns its generation.
+
+        What is not wanted any more is ended when this returns; what is new has begun, behind closed
+        gates. The same assignment again changes nothing. Raises `InvalidArgument`, and changes
+        nothing, where it names a partition that the topic does not have.
+        """
+        if self._identity is not None:
+            assignment.require_within(self._identity.partition_count)
+            wanted = assignment.metadata_partitions(self._identity.partition_count)
+            if wanted - self._followers.keys():
+                self._around.budget.require_room(f"an assignment of {assignment}")
+        if assignment != self._assignment:
+            self._assignment = assignment
+            self._generation += 1
+            self._around.listener.assigned(assignment)
+            self._apply()
+        return self._generation
+
+    async def wait_settled(self, generation: int) -> dict[int, str]:
+        """
+        Wait until what *generation* asked for, or a later one, has taken effect.
+
+        Returns what stands in the way of each metadata partition whose first attempt failed; those
+        go on trying. The caller sets the deadline; the end of all raises its own error.
+        """
+        while not (
+            self._generation >= generation
+            and self._identity is not None
+            and all(follower.is_settled for follower in self._followers.values())
+        ):
+            if self._closed is not None:
+                error, message = self._closed
+                raise error(message)
+            await self._changed.wait()
+        return {
+            partition: stands.last_failure
+            for partition, follower in self._followers.items()
+            if not (stands := follower.statistics()).beginnings
+        }
+
+    def _apply(self) -> None:
+        """Compare what is wanted with what is there; nothing here waits."""
+        if self._identity is None or self._tasks is None:
+            return
+        wanted = self._assignment.metadata_partitions(self._identity.partition_count)
+        for partition in sorted(self._followers.keys() - wanted):
+            self._end(
+                partition,
+                AssignmentLost,
+                f"metadata partition {partition} is not assigned to this service any more",
+            )
+        for partition in sorted(wanted - self._followers.keys()):
+            follower = Follower(partition, self._around)
+            self._followers[partition] = follower
+            self._around.listener.begun(partition, follower.progress())
+            self._running[partition] = self._tasks.create_task(
+                self._guarded(follower.run), name=f"pump: metadata partition {partition}"
+            )
+        self._changed.ring()
+
+    def _end(self, partition: int, error: type[Unresolved], message: str) -> None:
+        self._followers.pop(partition).close(error, message)
+        self._running.pop(partition).cancel()
+        self._around.listener.ended(partition)
+
+    def _end_all(self, error: type[Unresolved], message: str) -> None:
+        for partition in list(self._followers):
+            self._end(partition, error, message)
+
+    # ------------------------------------------------------------------------ from outside
+
+    @property
+    def identity(self) -> LogIdentity | None:
+        """Who the log is; `None` while it is not reached."""
+        return self._identity
+
+    @property
+    def last_trouble(self) -> str:
+        """What stood in the way of reaching the log last."""
+        return self._last_trouble
+
+    def follower(self, partition: int) -> Follower | None:
+        """Who reads metadata partition *partition*."""
+        return self._followers.get(partition)
+
+    def positions(self) -> dict[int, int]:
+        """Metadata partition -> position, of every state that may be kept now."""
+        return {
+            partition: position
+            for partition, follower in self._followers.items()
+            if (position := follower.savable_position) is not None
+        }
+
+    async def freeze(self, partition: int) -> Image | None:
+        """The state of *partition* as it is at one position; `None` where there is none to keep."""
+        follower = self._followers.get(partition)
+        return None if follower is None else await follower.freeze()
+
+    def statistics(self) -> PumpStatistics:
+        """How reading goes."""
+        return PumpStatistics(
+            self._identity is not None,
+            self._connect_attempts,
+            self._last_trouble,
+            self._generation,
+            self._recreations,
+            {
+                partition: follower.statistics()
+                for partition, follower in sorted(self._followers.items())
+            },
+        )
+
+
+def _stay_cancelled() -> None:
+    """
+    End here if this task was cancelled: a group that is ending for an error forgets it, and then
+    nothing would ever end who handled that error.
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
+def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """One of a group, however deep."""
+    found: BaseException = errors
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found

@@ -1,0 +1,223 @@
+"""
+The reading of one metadata partition, as decisions. Pure: record sets, bounds and the time in,
+reports and facts out.
+
+One judgement covers lag, stall and loss: an end of the log that was seen some time ago must be
+reached by now. While that holds, later records are not waited for and readiness does not flap; when
+it does not, it makes no difference whether the reader, the log or the network is to blame.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from rlmm.metadata.segment import PartitionDeleteState
+from rlmm.metadata.verdicts import COUNTED_APART, Rejected, RejectReason, Undecodable
+from rlmm.progress import CaughtUp, FellBehind, Lost, ReplayProgress, Why
+
+if TYPE_CHECKING:
+    from rlmm.log.protocol import Bounds
+    from rlmm.metadata.report import Report
+    from rlmm.metadata.shard import Shard
+    from rlmm.progress import Fact, History
+    from rlmm.pump.settings import PumpSettings
+    from rlmm.records.damage import DamagedBatch
+    from rlmm.records.record_set import RecordSet
+
+_UNREACHED_MAX = 1_024
+"""Ends that are remembered; beyond it the newest take the place of those just before them."""
+
+
+class Beginning(Enum):
+    """What to do with a state that stands at some position, in a log with some bounds."""
+
+    RESUME = auto()
+    TRIMMED = auto()
+    """Retention has passed it by: what follows it is gone."""
+    BEYOND = auto()
+    """The log ends before it: a part of what was read does not exist any more."""
+
+
+def beginning(position: int, bounds: Bounds) -> Beginning:
+    """Whether reading can go on at *position*."""
+    if position < bounds.log_start:
+        return Beginning.TRIMMED
+    if position > bounds.next_offset:
+        return Beginning.BEYOND
+    return Beginning.RESUME
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """An end of the log, and when it was asked for."""
+
+    at_s: float
+    next_offset: int
+
+
+class Replay:
+    """A shard, the history it is made of, and how far it must still be read. Times in seconds."""
+
+    def __init__(
+        self,
+        shard: Shard,
+        history: History,
+        bounds: Bounds,
+        now_s: float,
+        settings: PumpSettings,
+        inherited: Shard | None = None,
+    ) -> None:
+        self.shard = shard
+        self.history = history
+        self.target = bounds.next_offset
+        """The end of the log when reading began; never moves."""
+        self.bounds = bounds
+        self.is_caught_up = False
+        """Whether the target was reached and the history accepted."""
+        self._settings = settings
+        self._heard_s = now_s
+        self._unreached: deque[_Seen] = deque()
+        self._fell_behind = False
+        self._refused: Lost | None = None
+        """Why the history was not accepted; good records behind it make it no better."""
+        self._inherited = inherited
+        """A state that was given up; the watermarks it had are kept."""
+
+    @property
+    def inherited(self) -> Shard | None:
+        """The state that was given up, until its watermarks are taken over."""
+        return self._inherited
+
+    @property
+    def is_at_ease(self) -> bool:
+        """Whether a judgement can wait for the timer: nothing depends on the next record."""
+        return self.is_caught_up and not self._fell_behind
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing of an earlier state is still to be taken over."""
+        return self._inherited is None
+
+    def progress(self, now_s: float) -> ReplayProgress:
+        """How it stands."""
+        return ReplayProgress(
+            self.shard.partition,
+            self.shard.position,
+            self.target,
+            self.bounds.log_start,
+            self.bounds.next_offset,
+            now_s - self._heard_s,
+        )
+
+    def absorb(self, record_set: RecordSet, max_events: int) -> Report:
+        """Apply what comes next, *max_events* at most."""
+        report = self.shard.apply(record_set, max_events)
+        self._count(report)
+        return report
+
+    def set_aside(self, damage: DamagedBatch, data: bytes, next_offset: int) -> Report:
+        """Pass a batch that cannot be trusted; it counts as undecodable."""
+        report = self.shard.set_aside(damage, data, next_offset)
+        self._count(report)
+        return report
+
+    def hear(self, bounds: Bounds, asked_s: float) -> bool:
+        """
+        The log was asked for its bounds at *asked_s*; whether they follow from those before.
+
+        They do not where the log ends earlier than it ended once: then a part of it was cut off,
+        and what came in its place is not what was read, or waited for.
+        """
+        if asked_s <= self._heard_s:
+            return True  # what is known was asked for later
+        if bounds.next_offset < self.bounds.next_offset:
+            return False
+        self.bounds = bounds
+        self._heard_s = asked_s
+        if bounds.next_offset > self.shard.position:
+            if len(self._unreached) >= _UNREACHED_MAX:
+                self._unreached.pop()
+            self._unreached.append(_Seen(asked_s, bounds.next_offset))
+        return True
+
+    def judge(self, now_s: float) -> Fact | None:
+        """What follows from where the shard stands; `None` when nothing new does."""
+        position = self.shard.position
+        if not self.is_caught_up:
+            if position < self.target or self._refused is not None:
+                return self._refused
+            self._refused = self._judge_history()
+            if self._refused is not None:
+                return self._refused
+        while self._unreached and self._unreached[0].next_offset <= position:
+            self._unreached.popleft()
+        behind = self._judge_age(position, now_s)
+        if behind is not None:
+            self._fell_behind = True
+            return behind
+        if self._fell_behind and position < self.bounds.next_offset:
+            return None  # an end that is only being reached opens nothing
+        self._fell_behind = False
+        if not self.is_caught_up:
+            self.inherit()
+            self.is_caught_up = True
+        return CaughtUp()
+
+    def _judge_history(self) -> Lost | None:
+        history, share_max = self.history, self._settings.undecodable_share_max
+        bad = history.undecodable
+        if bad and share_max < 1 and bad > share_max * history.records:
+            detail = (
+                f"{bad} of {history.records} records could not be decoded, allowed is a share of "
+                f"{share_max:g}: look at them, then raise pump.undecodable_share_max if they "
+                "can be missed"
+            )
+            return Lost(Why.NOT_UNDERSTOOD, detail)
+        return None
+
+    def _judge_age(self, position: int, now_s: float) -> FellBehind | None:
+        limits = self._settings
+        # What opens for the first time must not be about to close: half the time is left to it.
+        lag_ms_max = limits.lag_ms_max if self.is_caught_up else limits.lag_ms_max / 2
+        if self._unreached:
+            oldest = self._unreached[0]
+            waited_ms = (now_s - oldest.at_s) * 1_000
+            if waited_ms > lag_ms_max:
+                detail = (
+                    f"offset {oldest.next_offset} was the end {waited_ms / 1_000:.0f} s ago and is "
+                    f"not reached, {self.bounds.next_offset - position} records are left"
+                )
+                return FellBehind(Why.BEHIND, detail)
+        age_ms = (now_s - self._heard_s) * 1_000
+        if age_ms > limits.end_age_ms_max:
+            detail = f"for {age_ms / 1_000:.0f} s nobody could say where the log ends"
+            return FellBehind(Why.END_UNKNOWN, detail)
+        return None
+
+    def inherit(self) -> None:
+        """A watermark never goes down, also where the records that raised it are gone."""
+        if self._inherited is None:
+            return
+        finished = PartitionDeleteState.DELETE_PARTITION_FINISHED
+        for partition, epoch, highest in self._inherited.watermarks():
+            delete = self.shard.partition_delete(partition)
+            if delete is None or delete.state is not finished:
+                self.shard.raise_watermark(partition, epoch, highest)
+        self._inherited = None
+
+    def _count(self, report: Report) -> None:
+        tally, history = report.tally, self.history
+        apart = 0
+        for entry in report.entries:
+            match entry.verdict:
+                case Undecodable(reason=reason) if reason in COUNTED_APART:
+                    apart += entry.next_offset - entry.offset
+                case Rejected(reason=RejectReason.UNKNOWN_SEGMENT):
+                    history.without_base += 1
+        undecodable = tally.undecodable - apart
+        history.counted_apart += apart
+        history.undecodable += undecodable
+        history.records += tally.applied + tally.duplicate + tally.rejected + undecodable

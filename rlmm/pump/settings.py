@@ -1,0 +1,94 @@
+"""What can be chosen about reading and writing the log, and why the defaults are these. Pure."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from rlmm.errors import ConfigError
+from rlmm.metadata.ids import INT32_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class PumpSettings:
+    """How the log is read, when its reader is too late, what is remembered of what went wrong."""
+
+    slice_events: int = 250
+    """Events applied between two turns of the event loop: about a millisecond of work."""
+    read_bytes: int = 1 << 20
+    """Most bytes of one read; one batch comes through, however large."""
+    read_timeout_ms: int = 30_000
+    """Longest wait for new records in one call; then the next call asks again."""
+    bounds_interval_ms: int = 2_000
+    """How often the ends of all partitions are asked for: a stall is seen that much later."""
+    bounds_timeout_ms: int = 10_000
+    """Longest wait for the answer to that question."""
+    lag_ms_max: int = 30_000
+    """A partition is stale when an end seen this long ago is not reached."""
+    end_age_ms_max: int = 60_000
+    """A partition is stale when nobody could say for this long where it ends: brokers restart
+    within it, an outage does not."""
+    undecodable_share_max: float = 0.01
+    """Share of undecodable records in a history above which a partition does not become ready; 1
+    lets any history in."""
+    damage_reads: int = 3
+    """How often a damaged batch is read anew before it is set aside: some damage is in transit."""
+    incidents_max: int = 1_000
+    """Rejected and undecodable events that are remembered, of each kind, for the whole service."""
+    incident_bytes_max: int = 4 << 20
+    """Bytes of undecodable records that are remembered; the oldest go first."""
+    retry_first_ms: int = 250
+    retry_last_ms: int = 10_000
+    """Pauses between attempts, doubled from the first up to the last, for ever."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work, naming the key."""
+        for name in (
+            "slice_events",
+            "read_bytes",
+            "read_timeout_ms",
+            "bounds_interval_ms",
+            "bounds_timeout_ms",
+            "lag_ms_max",
+            "end_age_ms_max",
+            "damage_reads",
+            "incidents_max",
+            "incident_bytes_max",
+            "retry_first_ms",
+            "retry_last_ms",
+        ):
+            require_whole("pump", name, getattr(self, name))
+        share = self.undecodable_share_max
+        if isinstance(share, bool) or not (math.isfinite(share) and 0 <= share <= 1):
+            msg = f"pump.undecodable_share_max must be a number from 0 to 1, got {share!r}"
+            raise ConfigError(msg)
+        if self.retry_last_ms < self.retry_first_ms:
+            msg = (
+                f"pump.retry_last_ms must not be below pump.retry_first_ms, "
+                f"got {self.retry_last_ms} and {self.retry_first_ms}"
+            )
+            raise ConfigError(msg)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteSettings:
+    """How long a writer waits, and for what."""
+
+    timeout_ms: int = 120_000
+    """Longest wait for a verdict; Kafka's `remote.log.metadata.consume.wait.ms`."""
+    ready_timeout_ms: int = 10_000
+    """Longest wait for a partition that was assigned just now, before anything is written."""
+    pending_max: int = 10_000
+    """Writes that wait at a time; one more is refused at once."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work, naming the key."""
+        for name in ("timeout_ms", "ready_timeout_ms", "pending_max"):
+            require_whole("write", name, getattr(self, name))
+
+
+def require_whole(section: str, name: str, value: object, *, high: int = INT32_MAX) -> None:
+    """Refuse what is not a whole number from 1 to *high*."""
+    if type(value) is not int or not 1 <= value <= high:
+        msg = f"{section}.{name} must be a whole number from 1 to {high}, got {value!r}"
+        raise ConfigError(msg)

@@ -1,0 +1,107 @@
+"""
+How a writer hears what became of exactly its event.
+
+For one reading of the log: where the state is given up and read anew, offsets need not mean what
+they meant, so whoever waits is told that, and those who come later have listeners of their own.
+
+A log tells the offset of an event only after it stored it, and by then the reader may have passed
+it. So a writer begins to listen before it appends: while any append is under way, what was not
+simply applied is kept; once the offset is known, the verdict is found there or waited for. Every
+offset that a reader has passed without saying anything of it was applied.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_right
+from heapq import heappop, heappush
+from itertools import count
+from typing import TYPE_CHECKING
+
+from rlmm.metadata.verdicts import APPLIED
+
+if TYPE_CHECKING:
+    from rlmm.errors import Unresolved
+    from rlmm.metadata.report import Entry, Report
+    from rlmm.metadata.verdicts import Verdict
+
+_Waiter = tuple[int, int, "asyncio.Future[Verdict]"]
+"""Offset, order of arrival, who waits."""
+
+
+class Verdicts:
+    """The listeners of one metadata partition."""
+
+    def __init__(self, position: int) -> None:
+        self._position = position
+        self._appending: dict[int, int] = {}
+        """Appends under way, by their beginning, and where the reader stood then."""
+        self._kept: list[Entry] = []
+        """By rising offset; what was heard while somebody did not know his offset yet."""
+        self._waiters: list[_Waiter] = []
+        self._arrivals = count()
+        self._end: tuple[type[Unresolved], str] | None = None
+
+    @property
+    def listening(self) -> int:
+        """Writers that append, or wait for their verdict."""
+        waiting = sum(not waiter.done() for _, _, waiter in self._waiters)
+        return len(self._appending) + waiting
+
+    def begin(self) -> int:
+        """
+        An append begins: keep what is heard from now on. Ends with `end_append`, always, which
+        takes what is returned here.
+        """
+        append = next(self._arrivals)
+        self._appending[append] = self._position
+        return append
+
+    def end_append(self, append: int) -> None:
+        """The append is over, its offset known or not."""
+        del self._appending[append]
+        # Nobody who appends now can have an event before where the reader stood when he began.
+        low = next(iter(self._appending.values()), self._position)
+        needless = bisect_right(self._kept, low, key=lambda entry: entry.next_offset)
+        del self._kept[:needless]
+
+    def listen(self, offset: int) -> asyncio.Future[Verdict]:
+        """The verdict on the event at *offset*, now or later. To be called before `end_append`."""
+        waiter: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
+        if self._end is not None:
+            error, message = self._end
+            waiter.set_exception(error(message))
+        elif offset < self._position:
+            waiter.set_result(_verdict_on(offset, self._kept))
+        else:
+            heappush(self._waiters, (offset, next(self._arrivals), waiter))
+        return waiter
+
+    def hear(self, report: Report) -> None:
+        """The reader has gone on."""
+        if self._appending:
+            self._kept.extend(report.entries)
+        self._position = report.next_offset
+        waiters = self._waiters
+        while waiters and waiters[0][0] < report.next_offset:
+            offset, _, waiter = heappop(waiters)
+            if not waiter.done():
+                waiter.set_result(_verdict_on(offset, report.entries))
+
+    def fail(self, error: type[Unresolved], message: str) -> None:
+        """No verdict will ever be heard here again. The first reason holds."""
+        if self._end is not None:
+            return
+        self._end = error, message
+        for _, _, waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_exception(error(message))
+        self._waiters.clear()
+
+
+def _verdict_on(offset: int, entries: tuple[Entry, ...] | list[Entry]) -> Verdict:
+    """What *entries*, by rising offset, say of the event at *offset*."""
+    index = bisect_right(entries, offset, key=lambda entry: entry.offset) - 1
+    if index >= 0 and entries[index].offset <= offset < entries[index].next_offset:
+        return entries[index].verdict
+    return APPLIED

@@ -1,0 +1,93 @@
+"""
+A set of files as one plain tar, out and in. Knows nothing of what is in them.
+
+What comes in is a stranger's: only plain files are seen, their names are only shown, and no length
+that a tar claims is allocated.
+"""
+
+from __future__ import annotations
+
+import tarfile
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from rlmm.errors import ConfigError
+from rlmm.snapshot.files import SnapshotFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    Opener = Callable[[], AbstractContextManager[SnapshotFile]]
+    """Opens one file of a source, as often as wanted."""
+
+_WRITTEN_S_MAX = 8**11 - 1
+"""What a time in the plainest form of a tar can say."""
+
+
+def tar_of(files: Iterable[tuple[str, int, int, Iterable[bytes]]]) -> Iterator[bytes]:
+    """
+    A tar of *files*: name, size in bytes, time in seconds since 1970, and content.
+
+    In the plainest form, and the same for the same files.
+    """
+    for name, size, written_s, content in files:
+        entry = tarfile.TarInfo(name)
+        entry.size = size
+        entry.mtime = min(written_s, _WRITTEN_S_MAX)
+        yield entry.tobuf(tarfile.USTAR_FORMAT)
+        yield from content
+        yield bytes(-size % tarfile.BLOCKSIZE)
+    yield bytes(2 * tarfile.BLOCKSIZE)
+
+
+def tar_source(source: Path, suffix: str) -> Iterator[tuple[str, Opener]]:
+    """
+    The plain files in a tar whose name ends with *suffix*.
+
+    Raises `ConfigError` for what is no plain tar.
+    """
+    with source.open("rb") as file:
+        bounded = cast("BinaryIO", _Bounded(file, source.stat().st_size))
+        try:
+            with tarfile.open(fileobj=bounded, mode="r:") as archive:
+                members = archive.getmembers()
+        except (tarfile.TarError, MemoryError, OverflowError, ValueError) as error:
+            msg = f"{source} is neither a snapshot nor a plain tar of snapshots: {error}"
+            raise ConfigError(msg) from error
+    for member in members:
+        if member.isreg() and not member.issparse() and member.name.endswith(suffix):
+            yield f"{source}:{member.name}", _opener_of(source, member)
+
+
+def _opener_of(source: Path, member: tarfile.TarInfo) -> Opener:
+    @contextmanager
+    def open_member() -> Iterator[SnapshotFile]:
+        with source.open("rb") as file:
+
+            def read_at(size: int, position: int) -> bytes:
+                file.seek(member.offset_data + position)
+                return file.read(min(size, member.size - position))
+
+            yield SnapshotFile(read_at, member.size)
+
+    return open_member
+
+
+class _Bounded:
+    """A file that is never asked for more than it has: a length in a tar is anybody's."""
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        self._file = file
+        self._size = size
+
+    def read(self, size: int = -1) -> bytes:
+        left = max(0, self._size - self._file.tell())
+        return self._file.read(left if size < 0 else min(size, left))
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._file.seek(min(offset, self._size), whence)
+
+    def tell(self) -> int:
+        return self._file.tell()

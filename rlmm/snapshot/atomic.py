@@ -1,0 +1,78 @@
+"""
+One file written so that after any crash its path holds the old file or the new one, and whole.
+
+Write beside it, sync, rename, sync the folder; nothing else. All calls of the operating system are
+those of a `SnapshotDisk`, so that a test can crash at each of them. Everything here blocks.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from rlmm.partition_log.disk import Disk, require_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+TEMPORARY = ".tmp"
+"""How the name of an unfinished file ends. One name for each path, so that they cannot pile up."""
+
+
+class SnapshotDisk(Disk):
+    """The calls that snapshots need beyond those of a log."""
+
+    def rename(self, source: Path, target: Path) -> None:
+        """Give a file another name, in place of the one that had it."""
+        source.replace(target)
+
+    def size(self, descriptor: int) -> int:
+        """How many bytes a file has."""
+        return os.fstat(descriptor).st_size
+
+    def free_bytes(self, folder: Path) -> int:
+        """Room that is left for this user on the disk that *folder* is on."""
+        found = os.statvfs(folder)
+        return found.f_bavail * found.f_frsize
+
+
+def write_atomically(disk: SnapshotDisk, path: Path, chunks: Iterable[bytes]) -> int:
+    """
+    Make *path* hold *chunks*, on the medium when this returns; how many bytes they are is returned.
+
+    Whatever is raised, by a call of the system or by *chunks*, leaves as it is, and the unfinished
+    file is removed. Raised by the last step, the new file stands at *path* already.
+    """
+    temporary = path.with_name(path.name + TEMPORARY)
+    position = 0
+    try:
+        descriptor = disk.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        try:
+            for chunk in chunks:
+                require_whole(disk.write(descriptor, [chunk], position), len(chunk))
+                position += len(chunk)
+            disk.sync(descriptor)
+        finally:
+            disk.close(descriptor)
+        disk.rename(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            disk.remove(temporary)
+        raise
+    disk.sync_folder(path.parent)
+    return position
+
+
+def make_durable_folder(disk: SnapshotDisk, path: Path, root: Path) -> None:
+    """Make *path* and what is missing above it, up to *root*, and force the names to the medium."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    disk.make_folder(path)
+    for folder in missing:
+        disk.sync_folder(folder.parent)
+        if folder == root:
+            break
+
+
+SNAPSHOT_DISK = SnapshotDisk()

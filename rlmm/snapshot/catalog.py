@@ -1,0 +1,169 @@
+"""
+Which snapshots exist, and where.
+
+    <root>/<cluster id>/<topic id>/<metadata partition>/<position, 20 digits>.snapshot
+
+One folder for each log there ever was, so that no two can be mistaken for each other; names sort
+as positions do. Beside a snapshot there may stand `.tmp`, which a crash left behind, and `.void`,
+which was set aside. Nothing here opens a file. Everything blocks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from rlmm.snapshot.atomic import TEMPORARY
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+    from pathlib import Path
+
+    from rlmm.log.protocol import LogIdentity
+    from rlmm.snapshot.atomic import SnapshotDisk
+
+_log = logging.getLogger(__name__)
+
+SUFFIX: Final = ".snapshot"
+VOID: Final = ".void"
+_NAME = re.compile(r"(?P<position>[0-9]{20})\.snapshot(?P<mark>|\.tmp|\.void)")
+_PARTITION = re.compile(r"0|[1-9][0-9]{0,9}")
+_FOLDER_NAME_MAX = 120
+"""Characters; file systems take 255 bytes, the plainest form of a tar 155 for all the folders."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One snapshot, as far as its name tells."""
+
+    path: Path
+    partition: int
+    position: int
+    size_bytes: int
+
+
+def cluster_folder(cluster_id: str) -> str:
+    """The name of a cluster's folder: its id, with what cannot stand in a name written as %XX."""
+    name = quote(cluster_id, safe="")
+    if name.startswith("."):
+        name = "%2E" + name[1:]
+    if len(name) > _FOLDER_NAME_MAX:
+        name = "%" + hashlib.sha256(cluster_id.encode()).hexdigest()
+    return name
+
+
+def identity_folder(root: Path, identity: LogIdentity) -> Path:
+    """Where the snapshots of one log are."""
+    return root / cluster_folder(identity.cluster_id) / str(identity.topic_id)
+
+
+def snapshot_name(position: int) -> str:
+    """The name of a snapshot's file."""
+    return f"{position:020d}{SUFFIX}"
+
+
+def position_of(name: str) -> int | None:
+    """The position that a snapshot's name says; None when it is no such name."""
+    found = _NAME.fullmatch(name)
+    return None if found is None or found["mark"] else int(found["position"])
+
+
+def identity_folders(root: Path) -> list[Path]:
+    """The folder of every log of which *root* has snapshots, sorted."""
+    if not root.is_dir():
+        return []
+    clusters = (cluster for cluster in root.iterdir() if cluster.is_dir())
+    return sorted(topic for cluster in clusters for topic in cluster.iterdir() if topic.is_dir())
+
+
+class Catalog:
+    """The snapshots of one log, in its folder."""
+
+    def __init__(self, folder: Path, disk: SnapshotDisk) -> None:
+        self.folder = folder
+        self._disk = disk
+
+    def folder_of(self, partition: int) -> Path:
+        """Where the snapshots of a metadata partition are."""
+        return self.folder / str(partition)
+
+    def path_of(self, partition: int, position: int) -> Path:
+        """Where the snapshot of a metadata partition at a position is."""
+        return self.folder_of(partition) / snapshot_name(position)
+
+    def partitions(self) -> list[int]:
+        """The metadata partitions that have a folder, sorted."""
+        if not self.folder.is_dir():
+            return []
+        names = (entry.name for entry in self.folder.iterdir() if entry.is_dir())
+        return sorted(int(name) for name in names if _PARTITION.fullmatch(name))
+
+    def newest_first(self, partition: int) -> list[Stored]:
+        """The snapshots of a metadata partition, the largest position first."""
+        folder = self.folder_of(partition)
+        found = [
+            Stored(folder / name, partition, position, size)
+            for name, size in self._sizes(folder).items()
+            if (position := position_of(name)) is not None
+        ]
+        return sorted(found, key=lambda stored: stored.position, reverse=True)
+
+    def sweep(self) -> list[Path]:
+        """Remove the unfinished files that a crash left behind; which they were is returned."""
+        left = []
+        for partition in self.partitions():
+            folder = self.folder_of(partition)
+            for name in self._sizes(folder):
+                found = _NAME.fullmatch(name)
+                if found is not None and found["mark"] == TEMPORARY:
+                    self._disk.remove(folder / name)
+                    left.append(folder / name)
+        return left
+
+    def set_aside(self, stored: Stored) -> None:
+        """Give a snapshot a name under which nobody looks for it, for good."""
+        self._disk.rename(stored.path, stored.path.with_name(stored.path.name + VOID))
+        self._disk.sync_folder(stored.path.parent)
+
+    def prune(
+        self, newest: Stored, keep: int, damaged: Container[Path], foreign: Container[Path]
+    ) -> None:
+        """
+        Remove what *newest*, which is on the medium, makes superfluous.
+
+        *newest* and the *keep* - 1 before it stay. Those that are known to be *damaged* do not
+        count as such: they go, and so does what was set aside earlier. One beyond *newest* is of a
+        history that the log has lost, else the state would not stand before it: it is set aside.
+        What is known to be *foreign* is not ours to touch.
+        """
+        folder = newest.path.parent
+        gone = [
+            folder / name
+            for name in self._sizes(folder)
+            if (found := _NAME.fullmatch(name)) is not None and found["mark"] == VOID
+        ]
+        left = keep - 1
+        for stored in self.newest_first(newest.partition):
+            if stored.path == newest.path or stored.path in foreign:
+                continue
+            if stored.path in damaged:
+                gone.append(stored.path)
+            elif stored.position > newest.position:
+                _log.warning(
+                    "metadata partition %d: snapshot %s is set aside, the state stands at %d",
+                    stored.partition, stored.path, newest.position,
+                )  # fmt: skip
+                self.set_aside(stored)
+            elif left > 0:
+                left -= 1
+            else:
+                gone.append(stored.path)
+        for path in gone:
+            self._disk.remove(path)
+
+    def _sizes(self, folder: Path) -> dict[str, int]:
+        return self._disk.sizes(folder) if folder.is_dir() else {}

@@ -1,0 +1,155 @@
+"""
+One snapshot on disk: opened, verified, read.
+
+Here the errors of the format get the path they are about. `OSError` stays what it is: the disk did
+not give the file, which says nothing about what is in it. Everything blocks.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rlmm.errors import ImageCorrupt, SnapshotCorrupt, SnapshotError, SnapshotForeign
+from rlmm.metadata.image_reading import read_partition_image
+from rlmm.snapshot.decoding import SnapshotReader, verify
+from rlmm.snapshot.format import HEADER_BYTES_MAX, decode_header
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from rlmm.log.protocol import LogIdentity
+    from rlmm.snapshot.atomic import SnapshotDisk
+    from rlmm.snapshot.format import Header
+
+    ReadAt = Callable[[int, int], bytes]
+    """So many bytes from a place on; fewer when the file, or the system's patience, ends there."""
+
+
+class SnapshotFile:
+    """An open file, read from its beginning as often as wanted."""
+
+    def __init__(self, read_at: ReadAt, size: int) -> None:
+        self.size = size
+        self._read_at = read_at
+
+    def peek(self) -> Header:
+        """The header alone, by its own checksum: enough to be listed, not to be used."""
+        start = Pass(self._read_at)(min(self.size, HEADER_BYTES_MAX))
+        at = 0
+
+        def take(size: int, what: str) -> bytes:
+            nonlocal at
+            at += size
+            if at > len(start):
+                msg = f"the file ends in {what}, after {len(start)} bytes"
+                raise SnapshotCorrupt(msg)
+            return start[at - size : at]
+
+        return decode_header(take)
+
+    def verify(self) -> Header:
+        """The header of a file whose checksum is right; one pass over the file."""
+        return verify(Pass(self._read_at), self.size)
+
+    def reader(self) -> SnapshotReader:
+        """Begin another pass, over what is in it."""
+        return SnapshotReader(Pass(self._read_at), self.size)
+
+    def examine(self) -> Header:
+        """
+        The header of a snapshot that is sound to the last row: checksum, blocks, every image.
+
+        What a stranger's file has to pass. Holds one user partition at a time.
+        """
+        header = self.verify()
+        for image in self.reader().images():
+            read_partition_image(image)
+        return header
+
+    def pieces(self, size: int = 1 << 20) -> Iterator[bytes]:
+        """Yield the file as it is."""
+        read = Pass(self._read_at)
+        left = self.size
+        while left:
+            piece = read(min(left, size))
+            if not piece:
+                raise SnapshotCorrupt("the file ends early: it was longer when it was opened")
+            left -= len(piece)
+            yield piece
+
+
+class Pass:
+    """Reads on from where it stopped, from the beginning at first."""
+
+    def __init__(self, read_at: ReadAt) -> None:
+        self._read_at = read_at
+        self._position = 0
+
+    def __call__(self, size: int) -> bytes:
+        """The next *size* bytes; fewer only at the end."""
+        data = self._read_at(size, self._position)
+        while len(data) < size:
+            more = self._read_at(size - len(data), self._position + len(data))
+            if not more:
+                break
+            data += more
+        self._position += len(data)
+        return data
+
+
+@contextmanager
+def opened(disk: SnapshotDisk, path: Path) -> Iterator[SnapshotFile]:
+    """Open a snapshot; errors about what is in it leave the block with its path."""
+    descriptor = disk.open(path, os.O_RDONLY)
+    try:
+        with naming(str(path)):
+            yield SnapshotFile(
+                lambda size, position: disk.read(descriptor, size, position), disk.size(descriptor)
+            )
+    finally:
+        disk.close(descriptor)
+
+
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Errors about what is in a file leave the block with its name, once."""
+    try:
+        yield
+    except SnapshotError as error:
+        if str(error).startswith(name):
+            raise
+        raise type(error)(f"{name}: {error}") from error
+    except ImageCorrupt as error:
+        msg = f"{name}: {error}"
+        raise SnapshotCorrupt(msg) from error
+
+
+def require_identity(header: Header, identity: LogIdentity) -> None:
+    """Refuse, as `SnapshotForeign`, what is of another log or of one cut another way."""
+    found = header.identity
+    for what, ours, theirs in (
+        ("cluster", identity.cluster_id, found.cluster_id),
+        ("topic", str(identity.topic_id), str(found.topic_id)),
+    ):
+        if ours != theirs:
+            msg = f"of {what} {theirs!r}, expected is {ours!r}"
+            raise SnapshotForeign(msg)
+    if identity.partition_count != found.partition_count:
+        msg = (
+            f"of a topic of {found.partition_count} metadata partitions, expected are "
+            f"{identity.partition_count}: user partitions live elsewhere in it"
+        )
+        raise SnapshotForeign(msg)
+
+
+def require_place(header: Header, partition: int, position: int) -> None:
+    """Refuse what does not hold what its path says."""
+    if (header.partition, header.position) != (partition, position):
+        msg = (
+            f"holds metadata partition {header.partition} at position {header.position}, its path "
+            f"says metadata partition {partition} at {position}"
+        )
+        raise SnapshotForeign(msg)

@@ -1,0 +1,105 @@
+"""
+What is in a snapshot folder: every file with what it says it is, or with why it is not used.
+
+Changes nothing. Everything blocks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rlmm.errors import ConfigError, SnapshotError
+from rlmm.snapshot.atomic import SNAPSHOT_DISK
+from rlmm.snapshot.catalog import Catalog, Stored, cluster_folder, identity_folders
+from rlmm.snapshot.files import naming, opened, require_place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from rlmm.snapshot.archive import Opener
+    from rlmm.snapshot.atomic import SnapshotDisk
+    from rlmm.snapshot.format import Header
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One file: what it says it is, or why it is not used."""
+
+    name: str
+    size_bytes: int
+    header: Header | None
+    error: SnapshotError | OSError | None = None
+
+    @property
+    def is_good(self) -> bool:
+        """Whether nothing is wrong with it, as far as was looked."""
+        return self.error is None
+
+
+def stored_in(folder: Path, disk: SnapshotDisk = SNAPSHOT_DISK) -> Iterator[Stored]:
+    """Yield the snapshots of one log, the newest of each metadata partition first."""
+    catalog = Catalog(folder, disk)
+    for partition in catalog.partitions():
+        yield from catalog.newest_first(partition)
+
+
+def stored_below(root: Path, disk: SnapshotDisk = SNAPSHOT_DISK) -> Iterator[Stored]:
+    """Yield the snapshots of every log below *root*."""
+    for folder in identity_folders(root):
+        yield from stored_in(folder, disk)
+
+
+def chosen_folder(root: Path, cluster_id: str | None, topic_id: str | None) -> Path:
+    """The folder of the one log that is meant. Raises `ConfigError` when that is none or many."""
+    found = [
+        folder
+        for folder in identity_folders(root)
+        if (cluster_id is None or folder.parent.name == cluster_folder(cluster_id))
+        and (topic_id is None or folder.name == topic_id)
+    ]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        msg = f"{root} holds no snapshots of such a log"
+        raise ConfigError(msg)
+    names = ", ".join(f"{folder.parent.name}/{folder.name}" for folder in found)
+    msg = f"{root} holds snapshots of {len(found)} logs, say which cluster and topic: {names}"
+    raise ConfigError(msg)
+
+
+def glance(stored: Stored, disk: SnapshotDisk = SNAPSHOT_DISK) -> Judged:
+    """What its header says, by the header's own checksum; the rest is not looked at."""
+    return _judge_stored(stored, disk, whole=False)
+
+
+def examine(stored: Stored, disk: SnapshotDisk = SNAPSHOT_DISK) -> Judged:
+    """What it is when everything in it is sound, to the last row."""
+    return _judge_stored(stored, disk, whole=True)
+
+
+def examine_stranger(name: str, opener: Opener) -> Judged:
+    """What a file from anywhere is when everything in it is sound; its name means nothing."""
+    size = 0
+    try:
+        with opener() as file, naming(name):
+            size = file.size
+            return Judged(name, size, file.examine())
+    except (SnapshotError, OSError) as error:
+        return Judged(name, size, None, error)
+
+
+def examine_file(path: Path, disk: SnapshotDisk = SNAPSHOT_DISK) -> Judged:
+    """The same for a file wherever it lies."""
+    return examine_stranger(str(path), lambda: opened(disk, path))
+
+
+def _judge_stored(stored: Stored, disk: SnapshotDisk, *, whole: bool) -> Judged:
+    try:
+        with opened(disk, stored.path) as file:
+            header = file.examine() if whole else file.peek()
+            require_place(header, stored.partition, stored.position)
+    except (SnapshotError, OSError) as error:
+        return Judged(str(stored.path), stored.size_bytes, None, error)
+    return Judged(str(stored.path), stored.size_bytes, header)

@@ -1,0 +1,193 @@
+"""
+The snapshots of one log: the newest one that is good and fits, and the next.
+
+Files are read in one thread and written in another, never on the event loop; what becomes of them
+is kept account of on the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rlmm.clock import SystemClock
+from rlmm.errors import ConfigError
+from rlmm.snapshot.atomic import SNAPSHOT_DISK
+from rlmm.snapshot.background import in_background
+from rlmm.snapshot.format import Header
+from rlmm.snapshot.refusals import Refusal, RefusalKind, Refusals
+from rlmm.snapshot.settings import SnapshotSettings
+from rlmm.snapshot.shelf import Shelf
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from rlmm.clock import Clock
+    from rlmm.log.protocol import LogIdentity
+    from rlmm.metadata.shard import Shard
+    from rlmm.progress import History
+    from rlmm.snapshot.atomic import SnapshotDisk
+    from rlmm.snapshot.background import Work
+    from rlmm.snapshot.catalog import Stored
+    from rlmm.snapshot.source import Frozen
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A shard as it was when its snapshot was taken."""
+
+    shard: Shard
+    history: History
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """The newest good snapshot of a metadata partition that this process knows of."""
+
+    path: Path
+    partition: int
+    position: int
+    written_ms: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreStatistics:
+    """What became of the snapshots that were there."""
+
+    restored: int
+    refused: Mapping[str, int]
+    """By kind; every kind is there."""
+    refusals: tuple[Refusal, ...]
+    """The latest, by name."""
+    saved: Mapping[int, Saved]
+    """By metadata partition."""
+
+
+class SnapshotStore:
+    """The snapshots of one log, below *root*."""
+
+    def __init__(
+        self,
+        root: Path,
+        identity: LogIdentity,
+        make_shard: Callable[[int, int], Shard],
+        settings: SnapshotSettings | None = None,
+        clock: Clock | None = None,
+        disk: SnapshotDisk = SNAPSHOT_DISK,
+    ) -> None:
+        """
+        *make_shard* makes an empty shard of a metadata partition at a position.
+
+        Raises `ConfigError` for a log that does not say which it is.
+        """
+        if not identity.cluster_id or not any(identity.topic_id):
+            msg = (
+                f"no snapshots can be kept of a log that does not say which it is: cluster id "
+                f"{identity.cluster_id!r}, topic id {identity.topic_id}"
+            )
+            raise ConfigError(msg)
+        self.settings = SnapshotSettings() if settings is None else settings
+        self.clock: Clock = SystemClock() if clock is None else clock
+        self._identity = identity
+        self._shelf = Shelf(root, identity, make_shard, self.settings, disk)
+        self._reading = asyncio.Lock()
+        self._writing = asyncio.Lock()
+        self._saved: dict[int, Saved] = {}
+        self._refusals = Refusals()
+        self._restored = 0
+
+    def saved(self, partition: int) -> Saved | None:
+        """The newest good snapshot of *partition*: the one restored from, or the last written."""
+        return self._saved.get(partition)
+
+    def statistics(self) -> StoreStatistics:
+        """How the folder stands."""
+        return StoreStatistics(
+            self._restored, self._refusals.counts, self._refusals.latest, dict(self._saved)
+        )
+
+    async def restore(self, partition: int, log_start: int, next_offset: int) -> Restored | None:
+        """
+        The shard of the newest snapshot that is good and fits into the log's bounds, or an older
+        one's; `None` when there is none.
+
+        Never raises for a file: each that is not used is logged, counted by kind and named. One
+        that lies beyond the log's end is set aside as well. With *log_start* 0 a snapshot is taken
+        that the log's start has passed. Cancelled, it ends after the next user partition.
+        """
+
+        def work(given: Work) -> tuple[tuple[Stored, Header, Shard] | None, list[Refusal]]:
+            return self._shelf.restore(given, partition, log_start, next_offset)
+
+        async with self._reading:
+            found, refusals = await in_background(work, "snapshot-read", self.settings.niceness)
+        self._note(refusals)
+        if found is None:
+            self._saved.pop(partition, None)
+            return None
+        stored, header, shard = found
+        self._restored += 1
+        self._keep(stored, header.written_ms)
+        return Restored(shard, header.history, stored.path)
+
+    async def set_aside_beyond(self, partition: int, next_offset: int) -> None:
+        """
+        The log of *partition* was cut: no snapshot that lies beyond its end is ever used again.
+
+        To be called as soon as that is known. When the log has grown past such a snapshot it can no
+        longer be told from one of its own.
+        """
+
+        def work(_: Work) -> list[Refusal]:
+            return self._shelf.fitting(partition, 0, next_offset)[1]
+
+        async with self._reading:
+            self._note(await in_background(work, "snapshot-read", self.settings.niceness))
+        saved = self._saved.get(partition)
+        if saved is not None and saved.position > next_offset:
+            del self._saved[partition]
+
+    async def write(self, frozen: Frozen) -> Saved:
+        """
+        Put a snapshot on the medium, then remove what it makes superfluous.
+
+        Raises `SnapshotRefused` when it would leave too little room on the disk, and
+        `SnapshotError` when it cannot be written; what was there stays. Cancelled, it ends after
+        the next block, and what was there stays, too.
+        """
+        saved = self._saved.get(frozen.partition)
+        expected_bytes = 0 if saved is None else saved.size_bytes
+        kinds = RefusalKind
+        damaged = self._refusals.paths(kinds.CORRUPT)
+        foreign = self._refusals.paths(kinds.FOREIGN, kinds.UNSUPPORTED)
+        header = Header(
+            self._identity,
+            frozen.partition,
+            frozen.position,
+            frozen.history,
+            len(frozen.parts),
+            self.clock.now_ms(),
+        )
+
+        def work(given: Work) -> Stored:
+            written = self._shelf.write(given, header, frozen.parts, expected_bytes)
+            self._shelf.prune(written, damaged, foreign)
+            return written
+
+        async with self._writing:
+            written = await in_background(work, "snapshot-write", self.settings.niceness)
+        self._refusals.forget(written.path)
+        return self._keep(written, header.written_ms)
+
+    def _keep(self, stored: Stored, written_ms: int) -> Saved:
+        saved = Saved(stored.path, stored.partition, stored.position, written_ms, stored.size_bytes)
+        self._saved[stored.partition] = saved
+        return saved
+
+    def _note(self, refusals: Iterable[Refusal]) -> None:
+        for refusal in refusals:
+            self._refusals.note(refusal)

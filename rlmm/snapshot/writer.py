@@ -1,0 +1,176 @@
+"""
+The task that keeps snapshots up to date, without anybody waiting for it.
+
+What is due is judged per metadata partition: its position against that of its newest snapshot. Each
+has its own time within the interval, so that the disk gets a little all the time instead of
+everything at once, and one is written after the other. A failure is counted and costs nothing but
+the snapshot: the partition has its next turn after the interval.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rlmm.errors import SnapshotError, SnapshotRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from rlmm.snapshot.source import Source
+    from rlmm.snapshot.store import Saved, SnapshotStore
+
+_log = logging.getLogger(__name__)
+
+_SPREAD = 0.6180339887498949
+"""The golden section: its multiples, without their whole part, never come close to one another."""
+_LOOKS_PER_INTERVAL = 10
+"""How often within an interval it is looked whether there are other partitions than before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flushed:
+    """What a flush did, by metadata partition."""
+
+    written: tuple[int, ...] = ()
+    unchanged: tuple[int, ...] = ()
+    gone: tuple[int, ...] = ()
+    """Asked for, or there a moment ago, and not to be saved now."""
+    failed: Mapping[int, SnapshotError] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class WriterStatistics:
+    """What was written since the start, and how the newest snapshots stand."""
+
+    written: int
+    written_bytes: int
+    failures: int
+    """Snapshots that were not written, those that were refused among them."""
+    refused: int
+    """Not written because the disk has too little room left."""
+    last_success_ms: int | None
+    last_failure_ms: int | None
+    last_failure: str | None
+    writing: int | None
+    """The metadata partition that is being written now."""
+    saved: Mapping[int, Saved]
+    """
+    By metadata partition, those read at the start included: `written_ms` is what its age is
+    counted from.
+    """
+
+
+class SnapshotWriter:
+    """Writes what *source* holds into *store*. One `run` at a time; `flush` at any time."""
+
+    def __init__(self, source: Source, store: SnapshotStore) -> None:
+        self._source = source
+        self._store = store
+        self._interval_s = store.settings.interval_ms / 1_000
+        self._due_s: dict[int, float] = {}
+        self._turn = asyncio.Lock()
+        self._written = self._written_bytes = self._failures = self._refused = 0
+        self._last_success_ms: int | None = None
+        self._last_failure_ms: int | None = None
+        self._last_failure: str | None = None
+        self._writing: int | None = None
+
+    async def run(self) -> None:
+        """
+        Write each partition that changed within its interval, until cancelled.
+
+        A snapshot that is being written then is given up; the one before it stays.
+        """
+        while True:
+            for partition in self._due():
+                try:
+                    await self._save(partition)
+                except SnapshotError:
+                    pass  # counted and logged where it came up; serving goes on
+                finally:
+                    self._due_s[partition] = self._now_s() + self._interval_s
+            next_s = min(self._due_s.values(), default=self._now_s() + self._interval_s)
+            look_s = self._interval_s / _LOOKS_PER_INTERVAL
+            await asyncio.sleep(max(0.0, min(next_s - self._now_s(), look_s)))
+
+    async def flush(self, partitions: Collection[int] | None = None) -> Flushed:
+        """
+        Write every partition that changed, or those of *partitions* that did, now.
+
+        For the orderly stop, when nothing is applied any more: a restart then replays nothing.
+        Failures are in the result; the others are written all the same.
+        """
+        wanted = self._source.positions().keys() if partitions is None else partitions
+        done: dict[bool | None, list[int]] = {True: [], False: [], None: []}
+        failed: dict[int, SnapshotError] = {}
+        for partition in sorted(wanted):
+            try:
+                done[await self._save(partition)].append(partition)
+            except SnapshotError as error:
+                failed[partition] = error
+        return Flushed(tuple(done[True]), tuple(done[False]), tuple(done[None]), failed)
+
+    def statistics(self) -> WriterStatistics:
+        """How the snapshots stand."""
+        return WriterStatistics(
+            self._written,
+            self._written_bytes,
+            self._failures,
+            self._refused,
+            self._last_success_ms,
+            self._last_failure_ms,
+            self._last_failure,
+            self._writing,
+            self._store.statistics().saved,
+        )
+
+    def _due(self) -> list[int]:
+        """The partitions whose time has come, the longest due first."""
+        now_s = self._now_s()
+        there = self._source.positions()
+        for partition in there.keys() - self._due_s.keys():
+            share = 1.0 - partition * _SPREAD % 1.0
+            self._due_s[partition] = now_s + self._interval_s * share
+        for partition in self._due_s.keys() - there.keys():
+            del self._due_s[partition]
+        due = [partition for partition, due_s in self._due_s.items() if due_s <= now_s]
+        return sorted(due, key=lambda partition: self._due_s[partition])
+
+    async def _save(self, partition: int) -> bool | None:
+        """Whether a snapshot was written; False: nothing changed, None: not there."""
+        async with self._turn:
+            position = self._source.positions().get(partition)
+            if position is None or self._is_saved(partition, position):
+                return None if position is None else False
+            self._writing = partition
+            try:
+                frozen = await self._source.freeze(partition)
+                if frozen is None or self._is_saved(partition, frozen.position):
+                    return None if frozen is None else False
+                written = await self._store.write(frozen)
+            except SnapshotError as error:
+                self._note_failure(error)
+                raise
+            finally:
+                self._writing = None
+            self._written += 1
+            self._written_bytes += written.size_bytes
+            self._last_success_ms = self._store.clock.now_ms()
+            return True
+
+    def _is_saved(self, partition: int, position: int) -> bool:
+        saved = self._store.saved(partition)
+        return saved is not None and saved.position == position
+
+    def _note_failure(self, error: SnapshotError) -> None:
+        self._failures += 1
+        self._refused += isinstance(error, SnapshotRefused)
+        self._last_failure_ms = self._store.clock.now_ms()
+        self._last_failure = str(error)
+        _log.warning("snapshot not written, failure %d since the start: %s", self._failures, error)
+
+    def _now_s(self) -> float:
+        return asyncio.get_running_loop().time()

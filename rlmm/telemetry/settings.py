@@ -1,0 +1,73 @@
+"""What can be chosen about log lines, and why the defaults are these. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rlmm.errors import ConfigError
+
+_INT32_MAX = 2**31 - 1
+_MODULE = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*", re.ASCII)
+
+
+class LogFormat(StrEnum):
+    """How a log line looks."""
+
+    AUTO = "auto"
+    HUMAN = "human"
+    JSON = "json"
+
+
+class LogLevel(StrEnum):
+    """How grave a line must be to be written."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class LoggingSettings:
+    """Which log lines are written, and how they look."""
+
+    format: LogFormat = LogFormat.AUTO
+    """`human`, `json` (one object per line), or `auto`: for people on a terminal, JSON elsewhere,
+    because then a program reads it."""
+    level: LogLevel = LogLevel.INFO
+    """Least level of a line: `debug`, `info`, `warning` or `error`. At `info` a service that has
+    nothing to tell is silent."""
+    levels: tuple[str, ...] = ()
+    """Levels of single modules with all below them, as `MODULE=LEVEL`: `rlmm.pump=debug`. The
+    longest name that fits counts; all can be changed while the service runs."""
+    repeats_max: int = 10
+    """Lines of one and the same message that are written within a window; the rest are counted, so
+    that a broker that is away does not fill the disk."""
+    repeats_window_ms: int = 60_000
+    """Length of that window; when it ends, the count of what was not written is."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work, naming the key."""
+        for name in ("repeats_max", "repeats_window_ms"):
+            value = getattr(self, name)
+            if type(value) is not int or not 1 <= value <= _INT32_MAX:
+                msg = f"logging.{name} must be a whole number from 1 to {_INT32_MAX}, got {value!r}"
+                raise ConfigError(msg)
+        self.module_levels()
+
+    def module_levels(self) -> dict[str, LogLevel]:
+        """Module -> least level of its lines."""
+        found = {}
+        for text in self.levels:
+            module, _, level = text.partition("=")
+            module, level = module.strip(), level.strip()
+            if not _MODULE.fullmatch(module) or level not in set(LogLevel):
+                msg = (
+                    "logging.levels must be MODULE=LEVEL with a level of "
+                    f"{', '.join(LogLevel)}, got {text!r}"
+                )
+                raise ConfigError(msg)
+            found[module] = LogLevel(level)
+        return found

@@ -1,0 +1,172 @@
+"""
+An engine on three nodes whose leaders are killed while it writes and answers.
+
+What it told its writers, and what a second service told its readers, is held against the topic.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections import Counter
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.engine import EngineSettings
+from rlmm.errors import NotReady, UnknownPartition
+from rlmm.library import open_metadata
+from rlmm.log.kafka.kafka_log import KafkaLog
+from rlmm.log.protocol import Bounds
+from rlmm.metadata.partitioner import metadata_partition_for
+from rlmm.pump.settings import PumpSettings
+from tests.conformance.log.under_test import ANSWER_S, read_until
+from tests.kafka.clients import create_topic, until, wait_for_leader
+from tests.support.claims import KINDS, Claims, Question, check, judge, user_partition
+from tests.support.copiers import Copier, ask
+from tests.support.kafka_logs import own_topic, settings_for
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rlmm.library import RemoteLogMetadata
+    from rlmm.log.kafka.settings import KafkaSettings
+    from tests.kafka.cluster import Cluster
+    from tests.support.claims import Stored
+
+_log = logging.getLogger(__name__)
+
+PLACES = 6
+COPIERS = 24
+REPLICATED = {"min.insync.replicas": "2"}
+SETTINGS = EngineSettings(
+    pump=PumpSettings(bounds_interval_ms=250, retry_first_ms=50, retry_last_ms=1_000)
+)
+PATIENCE_S = 120.0
+
+
+def place_of(writer: int, generation: int) -> int:
+    """The metadata partition of a copier's user partition."""
+    partition = user_partition(writer, generation)
+    return metadata_partition_for(partition.topic_id, partition.partition, PLACES)
+
+
+async def read_elsewhere(metadata: RemoteLogMetadata, claims: Claims, rng: random.Random) -> None:
+    """Ask a second service for what was acknowledged last by the first, until cancelled."""
+    while True:
+        await asyncio.sleep(0.01)
+        if not claims.wrote:
+            continue
+        last = claims.wrote[-1]
+        near = [writer for writer in range(COPIERS) if place_of(writer, 0) == last.place]
+        if not near:
+            continue
+        question = Question(rng.choice(KINDS), rng.choice(near), 0, 0, rng.randrange(20_000))
+        try:
+            await metadata.segments(
+                user_partition(question.writer, 0), at_least={last.place: last.offset}
+            )
+        except NotReady:
+            continue
+        except UnknownPartition:
+            pass
+        # No await since the wait has ended: what is answered now may not be older.
+        ask(metadata, question, PLACES, claims.add, last.offset + 1)
+
+
+async def kill_leaders(
+    cluster: Cluster, topic: str, claims: Claims, rng: random.Random, writes: int, kills: int
+) -> None:
+    """Let so many events be acknowledged; meanwhile leaders die, one after another."""
+
+    async def grown(count: int) -> None:
+        wanted = len(claims.wrote) + count
+        await until(
+            lambda: len(claims.wrote) >= wanted,
+            f"{wanted} events were acknowledged",
+            deadline_s=PATIENCE_S,
+        )
+
+    step = writes // (2 * kills)
+    for number in range(kills):
+        await grown(rng.randint(1, step))
+        partition = rng.randrange(PLACES)
+        victim = await wait_for_leader(cluster.login, topic, partition)
+        _log.warning("kill %d: node %d after %d events", number, victim, len(claims.wrote))
+        await asyncio.to_thread(cluster.kill, victim)
+        await wait_for_leader(cluster.login, topic, partition, besides=victim)
+        await grown(rng.randint(1, step))
+        await asyncio.to_thread(cluster.restart, victim)
+    await grown(max(1, writes - len(claims.wrote)))
+
+
+async def read_topic(settings: KafkaSettings) -> Stored:
+    """All that the topic holds."""
+    log = await KafkaLog.open(settings)
+    try:
+        stored: Stored = {}
+        for place, bounds in (await log.bounds(range(PLACES), timeout_s=ANSWER_S)).items():
+            assert isinstance(bounds, Bounds), bounds
+            assert bounds.log_start == 0
+            stored[place] = await read_until(log, place, 0, bounds.next_offset)
+    finally:
+        await log.close()
+    return stored
+
+
+@pytest.mark.timeout(3_000)
+@pytest.mark.parametrize(
+    ("writes", "kills"),
+    [
+        pytest.param(1_000, 3, id="1000-writes"),
+        pytest.param(100_000, 20, id="100000-writes", marks=pytest.mark.long),
+    ],
+)
+async def test_f40_engine_when_leaders_are_killed_then_every_claim_it_made_is_true(
+    kafka_cluster: Cluster, tmp_path: Path, writes: int, kills: int
+) -> None:
+    """
+    Failure scenario F40: whatever leader is killed, no acknowledged event is lost or applied twice,
+    and every verdict and every answer, of this service and of a second one, was right.
+    """
+    rng = random.Random(kills)
+    topic = own_topic("kills")
+    await create_topic(
+        kafka_cluster.login, topic, partitions=PLACES, replicas=3, settings=REPLICATED
+    )
+    settings = replace(settings_for(kafka_cluster.login, topic, replicas=3), fetch_max_wait_ms=100)
+    claims = Claims()
+    copiers: list[Copier] = []
+    async with AsyncExitStack() as opened:
+        services = []
+        for name in ("one", "two"):
+            log = await KafkaLog.open(settings)
+            opened.push_async_callback(log.close)
+            service = open_metadata(log, snapshots=tmp_path / name, settings=SETTINGS)
+            services.append(await opened.enter_async_context(service))
+        copiers += [
+            Copier(services[0], claims.add_own, 0, number, COPIERS, PLACES)
+            for number in range(COPIERS)
+        ]
+        async with asyncio.TaskGroup() as tasks:
+            reading = tasks.create_task(read_elsewhere(services[1], claims, rng))
+            writing = [tasks.create_task(copier.run()) for copier in copiers]
+            await kill_leaders(kafka_cluster, topic, claims, rng, writes, kills)
+            for copier in copiers:
+                copier.is_over = True
+            await asyncio.wait(writing)
+            reading.cancel()
+    stored = await read_topic(settings_for(kafka_cluster.login, topic, replicas=3))
+    judgement = judge(stored, claims.answered)
+    attempts = sum((copier.attempts for copier in copiers), start=Counter[int]())
+    check(claims, judgement, repeats_max=max(attempts.values()))
+    too_often = {
+        stamp: found for stamp, found in judgement.stamps.items() if len(found) > attempts[stamp]
+    }
+    assert not too_often, "stored more often than they were written"
+    assert len(claims.wrote) >= writes
+    assert len({claim.place for claim in claims.wrote}) == PLACES
+    assert sum(claim.floor > 0 for claim in claims.answered) > writes // 10

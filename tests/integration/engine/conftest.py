@@ -1,0 +1,112 @@
+"""Where the engine's stories take place: an embedded log in a folder, and a real broker's topic."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+from rlmm.engine import EngineSettings
+from rlmm.library import open_metadata
+from rlmm.log.files import FilesLog
+from rlmm.log.kafka.kafka_log import KafkaLog
+from rlmm.pump.settings import PumpSettings
+from tests.support.kafka_logs import own_topic, settings_for
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+    from typing import Any
+
+    from rlmm.library import RemoteLogMetadata
+    from rlmm.log.kafka.settings import KafkaSettings
+    from rlmm.log.protocol import MetadataLog
+
+PARTITION_COUNT = 4
+QUICK = EngineSettings(pump=PumpSettings(bounds_interval_ms=100, retry_first_ms=50))
+"""Nothing here may depend on waiting long."""
+
+
+class Place(Protocol):
+    """A metadata topic that services come to and go from."""
+
+    snapshots: Path
+
+    async def log(self) -> MetadataLog:
+        """The log of one more service."""
+
+    async def close(self) -> None:
+        """Close every log."""
+
+
+class FilesPlace:
+    """A folder. All services of a process share its one registry."""
+
+    def __init__(self, folder: Path) -> None:
+        self.snapshots = folder / "snapshots"
+        self._folder = folder / "log"
+        self._log: FilesLog | None = None
+
+    async def log(self) -> FilesLog:
+        if self._log is None:
+            self._log = await FilesLog.open(self._folder, partition_count=PARTITION_COUNT)
+        return self._log
+
+    async def close(self) -> None:
+        if self._log is not None:
+            await self._log.close()
+            self._log = None
+
+
+class KafkaPlace:
+    """A topic of a real broker; every service has connections of its own."""
+
+    def __init__(self, settings: KafkaSettings, folder: Path) -> None:
+        self.snapshots = folder / "snapshots"
+        self.settings = settings
+        self._logs = AsyncExitStack()
+
+    async def log(self) -> KafkaLog:
+        log = await KafkaLog.open(self.settings)
+        self._logs.push_async_callback(log.close)
+        return log
+
+    async def close(self) -> None:
+        await self._logs.aclose()
+
+
+class Town:
+    """Services at one place."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+
+    @asynccontextmanager
+    async def service(self, name: str = "", **options: Any) -> AsyncIterator[RemoteLogMetadata]:
+        """A service with a snapshot folder of its own; it stops in order."""
+        options.setdefault("settings", QUICK)
+        snapshots = self.place.snapshots / name
+        async with open_metadata(
+            await self.place.log(), snapshots=snapshots, **options
+        ) as metadata:
+            yield metadata
+
+
+@pytest.fixture(params=["files", "kafka"])
+async def town(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Town]:
+    """A place, and services that come to it."""
+    place: FilesPlace | KafkaPlace
+    if request.param == "files":
+        place = FilesPlace(tmp_path)
+    else:
+        broker = request.getfixturevalue("kafka_broker")
+        settings = settings_for(
+            broker.login, own_topic("stories"), partitions=PARTITION_COUNT, is_created=True
+        )
+        place = KafkaPlace(replace(settings, fetch_max_wait_ms=50), tmp_path)
+    try:
+        yield Town(place)
+    finally:
+        await place.close()

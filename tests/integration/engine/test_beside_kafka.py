@@ -1,0 +1,141 @@
+"""Our engine beside a broker that tiers with its own manager: we see what it did."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.assignment import Assignment
+from rlmm.broker_watch import BrokerWatch
+from rlmm.errors import NotWritable
+from rlmm.library import open_metadata
+from rlmm.log.kafka.kafka_log import KafkaLog
+from rlmm.metadata.segment import SegmentState
+from tests.integration.engine.conftest import QUICK
+from tests.kafka.clients import create_topic, produce, until
+from tests.kafka.tools import METADATA_TOPIC
+from tests.support.builders import segment_id, started
+from tests.support.kafka_logs import settings_for
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from rlmm.library import RemoteLogMetadata
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.segment import SegmentMetadata
+    from tests.kafka.tiered import TieredKafka
+
+RECORDS = [b"%03d" % number + b"x" * 497 for number in range(120)]
+SEGMENTS = 5
+"""Four full ones of 28 records, and one that is rolled because it is old."""
+STAMPED_MS = 1_795_000_000_000
+WAIT_S = 30.0
+
+
+@pytest.fixture
+async def observer(kafka_broker: TieredKafka) -> AsyncIterator[RemoteLogMetadata]:
+    """Our engine on the broker's own metadata topic, where it can only read."""
+    log = await KafkaLog.open(settings_for(kafka_broker.login, METADATA_TOPIC, is_observer=True))
+    try:
+        async with open_metadata(log, settings=QUICK, is_observer=True) as metadata:
+            yield metadata
+    finally:
+        await log.close()
+
+
+async def caught_up(
+    metadata: RemoteLogMetadata, partition: TopicIdPartition
+) -> list[SegmentMetadata]:
+    """Every segment, as of everything that was stored before this call."""
+    return await metadata.segments(partition, linearizable=True, timeout_s=WAIT_S)
+
+
+async def test_engine_when_a_broker_tiers_then_every_segment_is_found_where_it_is(
+    kafka_broker: TieredKafka, observer: RemoteLogMetadata
+) -> None:
+    """
+    Each segment that the broker copied is found at its first and at its last offset; after its
+    retention took some away, what we list is what is in the tier.
+    """
+    topic = "followed"
+    await kafka_broker.create_topic(topic)
+    await produce(kafka_broker.login, topic, RECORDS, timestamp_ms=STAMPED_MS)
+    await kafka_broker.wait_until_tiered(topic, SEGMENTS)
+    await kafka_broker.wait_until_trimmed(topic)
+    partition = kafka_broker.user_partition(topic)
+    await observer.wait_ready(partition, timeout_s=WAIT_S)
+
+    segments = await caught_up(observer, partition)
+    assert {found.state for found in segments} == {SegmentState.COPY_SEGMENT_FINISHED}
+    assert len(segments) == len(kafka_broker.objects(topic)) == SEGMENTS
+    assert segments[0].start_offset == 0
+    assert segments[-1].last_offset == len(RECORDS) - 1
+    for before, after in pairwise(segments):
+        assert after.start_offset == before.last_offset + 1
+    epoch = segments[0].epochs[0][0]
+    for segment in segments:
+        for offset in (segment.start_offset, segment.last_offset):
+            assert observer.reads.segment_for(partition, epoch, offset) == segment
+        sizes = [path.stat().st_size for path in kafka_broker.objects(topic)]
+        assert segment.size_bytes in sizes
+    assert observer.reads.highest_offset(partition, epoch) == len(RECORDS) - 1
+    assert observer.reads.segment_for(partition, epoch, len(RECORDS)) is None
+
+    await kafka_broker.expire(topic, 20_000)
+    await kafka_broker.wait_until_deleted(topic, 2)
+    left = await caught_up(observer, partition)
+    tier = {path.stem.partition("-")[0] for path in kafka_broker.objects(topic)}
+    assert {f"{found.start_offset:020}" for found in left} >= tier
+    assert len(left) <= SEGMENTS - 2
+    assert observer.reads.highest_offset(partition, epoch) == len(RECORDS) - 1
+
+    await kafka_broker.delete_topic(topic)
+    await kafka_broker.wait_until_deleted(topic, SEGMENTS)
+    await until(lambda: kafka_broker.objects(topic) == [], f"the objects of {topic} were deleted")
+    assert await caught_up(observer, partition) == []
+
+
+async def test_engine_when_it_observes_then_nothing_is_ever_written(
+    kafka_broker: TieredKafka, observer: RemoteLogMetadata
+) -> None:
+    """An observer has no producer, and refuses by name."""
+    await kafka_broker.create_topic("observed")
+    await produce(kafka_broker.login, "observed", RECORDS[:1])
+    partition = kafka_broker.user_partition("observed")
+    with pytest.raises(NotWritable, match="observer"):
+        await observer.add_segment(started(segment_id("a", partition)))
+
+
+async def test_f45_assignment_when_a_broker_is_watched_then_covers_its_tiered_partitions_only(
+    kafka_broker: TieredKafka,
+) -> None:
+    """Failure scenario F45: topics without a tier, and the metadata topic, are not among them."""
+    await kafka_broker.create_topic("watched", partitions=2)
+    await create_topic(kafka_broker.login, "without-a-tier")
+    log = await KafkaLog.open(settings_for(kafka_broker.login, METADATA_TOPIC, is_observer=True))
+    try:
+        found = await log.tiered_partitions_of(kafka_broker.node.node_id, timeout_s=WAIT_S)
+        watched = {kafka_broker.user_partition("watched", number) for number in range(2)}
+        assert watched <= found
+        assert not {partition.topic for partition in found} & {"without-a-tier", METADATA_TOPIC}
+        assert await log.tiered_partitions_of(99, timeout_s=WAIT_S) == frozenset()
+        nothing = Assignment.nothing()
+        async with open_metadata(
+            log, settings=QUICK, assignment=nothing, is_observer=True
+        ) as metadata:
+            watch = BrokerWatch(log, kafka_broker.node.node_id, 0.1, metadata._engine.reconcile)
+            running = asyncio.create_task(watch.run())
+            try:
+                for partition in watched:
+                    await until(
+                        partial(metadata.is_ready, partition), f"{partition} was assigned and read"
+                    )
+            finally:
+                running.cancel()
+            assert watch.statistics().partitions >= len(watched)
+    finally:
+        await log.close()

@@ -1,0 +1,103 @@
+"""Damage that recovery must not cut: named, left as it is, and healed by the right bytes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import LogDamaged
+from rlmm.partition_log.registry import LogRegistry
+from tests.integration.partition_log.test_opening import (
+    MARK,
+    RECORDS,
+    SMALL,
+    made,
+    made_and_crashed,
+)
+from tests.support.partition_logs import (
+    TOPIC,
+    TOPIC_ID,
+    batch,
+    log_files,
+    partition_folder,
+    picture,
+    values_of,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("number", "at"),
+    [pytest.param(-1, 70, id="active-segment"), pytest.param(1, 70, id="closed-segment")],
+)
+async def test_damage_when_below_the_recovery_point_then_offline_and_nothing_is_changed(
+    tmp_path: Path, number: int, at: int
+) -> None:
+    """Damage in what was synced puts the partition offline by name, and not a byte is cut."""
+    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
+    path = log_files(root)[number]
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+    path.with_suffix(".index").unlink(missing_ok=True)
+    before = {name: kept for name, kept in picture(root).items() if name.endswith(".log")}
+    async with await LogRegistry.open(root, SMALL) as registry:
+        for _ in range(2):
+            with pytest.raises(LogDamaged, match=rf"{path.name}.*crc-mismatch"):
+                await registry.partition(TOPIC, 0)
+        assert registry.statistics().opened == 1
+        other = await registry.create(TOPIC, 1, TOPIC_ID)
+        await other.append(batch(b"the others go on"))
+    assert not (root / MARK).exists()
+    after = {name: kept for name, kept in picture(root).items() if name in before}
+    assert after == before
+
+
+async def test_log_when_it_lost_its_synced_end_then_is_offline(tmp_path: Path) -> None:
+    """A log that ends whole, but below what was synced, is not served as if it were complete."""
+    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
+    path = log_files(root)[-1]
+    path.write_bytes(b"")
+    async with await LogRegistry.open(root, SMALL) as registry:
+        with pytest.raises(LogDamaged, match="was synced up to 40"):
+            await registry.partition(TOPIC, 0)
+
+
+async def test_log_when_repaired_then_comes_back_by_reopening(tmp_path: Path) -> None:
+    """An operator puts the right bytes back; reopening recovers without a restart."""
+    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
+    path = log_files(root)[-1]
+    good = path.read_bytes()
+    path.write_bytes(bytes(len(good)))
+    async with await LogRegistry.open(root, SMALL) as registry:
+        with pytest.raises(LogDamaged):
+            await registry.partition(TOPIC, 0)
+        path.write_bytes(good)
+        assert await values_of(await registry.reopen(TOPIC, 0)) == RECORDS
+        assert registry.statistics().offline == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["recovery-point-offset-checkpoint", "log-start-offset-checkpoint"]
+)
+async def test_check_point_when_unreadable_then_is_told_and_the_log_opens(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    """A spoilt check point costs what it noted, and somebody hears of it."""
+    await made(tmp_path)
+    (tmp_path / name).write_bytes(b"0\n1\nevents 0 forty\n")
+    async with await LogRegistry.open(tmp_path, SMALL) as registry:
+        assert await values_of(await registry.partition(TOPIC, 0)) == RECORDS
+    assert f"{name}: taken as missing: no offset in events 0 forty" in caplog.text
+
+
+async def test_compaction_when_unfinished_then_is_left_to_a_broker(tmp_path: Path) -> None:
+    """A folder in the middle of a broker's compaction is not judged by what is there."""
+    await made(tmp_path)
+    (partition_folder(tmp_path) / f"{0:020d}.log.swap").touch()
+    async with await LogRegistry.open(tmp_path, SMALL) as registry:
+        with pytest.raises(LogDamaged, match="compaction is unfinished"):
+            await registry.partition(TOPIC, 0)

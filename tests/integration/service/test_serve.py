@@ -1,0 +1,256 @@
+"""`rlmm serve` as a process: how it starts, what signals do, what it refuses, how it ends."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.cli.snapshot_write import REPORT
+from rlmm.folder_lock import LOCK
+from rlmm.library import open_metadata
+from rlmm.log.files import FilesLog
+from rlmm.planning import LOG_FOLDER, SNAPSHOT_FOLDER
+from tests.support.builders import finished, segment_id, started, tp
+from tests.support.serving import READY, serving
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PLACES = 3
+FOLDER = "rlmm-data"
+SEGMENTS = 20
+RESTORED = "restored at position"
+REPLAYS = "reading from offset"
+
+
+async def fill(folder: Path) -> None:
+    """Write a history below *folder*, and leave no snapshot of it."""
+    log = await FilesLog.open(folder / FOLDER / LOG_FOLDER, partition_count=PLACES)
+    try:
+        async with open_metadata(log) as metadata:
+            for number in range(SEGMENTS):
+                segment = segment_id(f"s{number}", tp(partition=number))
+                await metadata.add_segment(started(segment))
+                await metadata.update_segment(finished(segment))
+    finally:
+        await log.close()
+
+
+def snapshots_below(folder: Path) -> list[Path]:
+    """Every snapshot there is."""
+    return sorted((folder / FOLDER / SNAPSHOT_FOLDER).rglob("*.snapshot"))
+
+
+def everything_below(folder: Path) -> dict[str, tuple[int, int]]:
+    """Each file and folder with its size and the time of its last change."""
+    return {
+        str(path.relative_to(folder)): (path.stat().st_size, path.stat().st_mtime_ns)
+        for path in folder.rglob("*")
+    }
+
+
+async def test_serve_when_nothing_is_configured_then_serves_from_a_folder_of_its_own(
+    tmp_path: Path,
+) -> None:
+    """In an empty folder it begins a log of 50 partitions and answers from all of them."""
+    async with serving(tmp_path) as served:
+        await served.until_open(50)
+        assert (tmp_path / FOLDER / LOCK).read_text() == f"{served.pid}\n"
+        assert await served.end(signal.SIGTERM) == 0
+    assert served.messages[-1] == "stopped"
+    assert served.said == []
+    assert {line["level"] for line in served.lines} == {"info", "warning"}
+    assert {name.split("/")[0] for name in everything_below(tmp_path)} == {FOLDER}
+    assert (tmp_path / FOLDER / LOCK).read_text() == ""
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT], ids=lambda how: str(how.name))
+async def test_f18_serve_when_asked_to_stop_then_a_restart_replays_nothing(
+    tmp_path: Path, how: signal.Signals
+) -> None:
+    """Failure scenario F18: both signals end it in order, and leave snapshots of all there is."""
+    await fill(tmp_path)
+    async with serving(tmp_path) as served:
+        await served.until_open(PLACES)
+        assert sum(REPLAYS in message for message in served.messages) == PLACES
+        assert snapshots_below(tmp_path) == []
+        assert await served.end(how) == 0
+        assert f"stopping: asked to by {how.name}" in served.messages
+    assert len(snapshots_below(tmp_path)) == PLACES
+    async with serving(tmp_path) as served:
+        await served.until_open(PLACES)
+        assert sum(RESTORED in message for message in served.messages) == PLACES
+        assert not [message for message in served.messages if REPLAYS in message]
+        assert await served.end(how) == 0
+    assert len(snapshots_below(tmp_path)) == PLACES
+
+
+async def test_serve_when_told_to_write_snapshots_then_writes_them_and_goes_on(
+    tmp_path: Path,
+) -> None:
+    """SIGUSR1 writes what changed, and nothing where nothing did."""
+    await fill(tmp_path)
+    async with serving(tmp_path) as served:
+        await served.until_open(PLACES)
+        served.send(signal.SIGUSR1)
+        await served.until(f"{PLACES} snapshots written, 0 unchanged, 0 failed")
+        assert len(snapshots_below(tmp_path)) == PLACES
+        served.send(signal.SIGUSR1)
+        await served.until(f"0 snapshots written, {PLACES} unchanged, 0 failed")
+        assert await served.end(signal.SIGTERM) == 0
+
+
+async def test_f17_serve_when_the_report_of_snapshots_cannot_be_written_then_goes_on(
+    tmp_path: Path,
+) -> None:
+    """Failure scenario F17: what cannot be written is logged, and is no reason to end."""
+    await fill(tmp_path)
+    (tmp_path / FOLDER / REPORT).mkdir()
+    async with serving(tmp_path) as served:
+        await served.until_open(PLACES)
+        for text in (f"{PLACES} snapshots written", f"0 snapshots written, {PLACES} unchanged"):
+            served.send(signal.SIGUSR1)
+            await served.until(text)
+            await served.until(f"{REPORT} not written")
+        assert await served.end(signal.SIGTERM) == 0
+
+
+async def test_serve_when_another_has_the_folder_then_is_refused_with_its_pid(
+    tmp_path: Path,
+) -> None:
+    """One line, exit code 2, and the first one goes on; a killed one is no obstacle."""
+    async with serving(tmp_path, "--log-num-partitions", "2") as first:
+        await first.until_open(2)
+        async with serving(tmp_path) as second:
+            assert await second.end() == 2
+        assert second.lines == []
+        assert second.said == [
+            f"rlmm: config: {FOLDER} is in use by process {first.pid}; choose another"
+        ]
+        first.send(signal.SIGUSR1)
+        await first.until("snapshots written")
+        assert await first.end(signal.SIGKILL) == -signal.SIGKILL
+    async with serving(tmp_path) as third:
+        await third.until_open(2)
+        assert await third.end(signal.SIGTERM) == 0
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [
+        ("--shutdown-timeout-ms", "0"),
+        ("--snapshot-interval-ms", "-1"),
+        ("--pump-undecodable-share-max", "inf"),
+        ("--write-timeout-ms", "2147483648"),
+        ("--gate-wait-timeout-ms", "0.5"),
+        ("--log-kind", "paper"),
+    ],
+    ids=["zero", "negative", "infinite", "above-int32", "below-one-unit", "no-such-kind"],
+)
+async def test_f97_serve_when_a_value_cannot_work_then_is_refused_before_any_io(
+    tmp_path: Path, flag: str, value: str
+) -> None:
+    """Failure scenario F97: one line that names the key, exit code 2, and not a file is made."""
+    async with serving(tmp_path, flag, value) as served:
+        assert await served.end() == 2
+    assert served.lines == []
+    (line,) = served.said
+    assert line.startswith("rlmm: config: ")
+    assert flag in line
+    assert everything_below(tmp_path) == {}
+
+
+def without_rights_of_root() -> list[str]:
+    """What a command begins with so that permissions of files hold for it."""
+    if os.geteuid() != 0:
+        return []
+    program = shutil.which("setpriv")
+    if program is None:
+        pytest.skip("root may write anywhere, and there is no setpriv to give that up")
+    return [program, "--bounding-set=-dac_override,-dac_read_search"]
+
+
+async def test_serve_when_an_observer_of_a_folder_that_is_read_only_then_answers(
+    tmp_path: Path,
+) -> None:
+    """It reads what is there, changes nothing, takes no lock, and ends in order."""
+    await fill(tmp_path)
+    before = everything_below(tmp_path / FOLDER)
+    folders = [tmp_path / FOLDER, *(tmp_path / FOLDER).rglob("*")]
+    modes = {path: path.stat().st_mode for path in folders}
+    for path in folders:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    try:
+        async with serving(
+            tmp_path, "--mode", "observer", before=without_rights_of_root()
+        ) as served:
+            await served.until_open(PLACES)
+            assert await served.end(signal.SIGTERM) == 0
+    finally:
+        for path, mode in modes.items():
+            path.chmod(mode)
+    assert everything_below(tmp_path / FOLDER) == before
+    assert any(READY in message for message in served.messages)
+
+
+FAILING = """
+from rlmm.cli.main import main
+from rlmm.telemetry.logs import LogLines
+
+async def run(self):
+    raise RuntimeError("out of order")
+
+LogLines.run = run
+main()
+"""
+
+
+async def test_serve_when_a_part_fails_then_ends_with_its_name_and_a_status_of_its_own(
+    tmp_path: Path,
+) -> None:
+    """A fault of ours ends the process: the part is named, and where it failed is logged."""
+    async with serving(tmp_path, "--log-num-partitions", "2", program=("-c", FAILING)) as served:
+        assert await served.end() == 5
+    assert served.said == ["rlmm: part-failed: log lines has failed: RuntimeError: out of order"]
+    failures = [line for line in served.lines if line["level"] == "error"]
+    assert any("RuntimeError: out of order" in line.get("exception", "") for line in failures)
+
+
+HANGING = """
+import asyncio
+from rlmm.cli.main import main
+from rlmm.log.files import FilesLog
+
+async def read(self, partition, position, **_):
+    while True:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            pass
+
+FilesLog.read = read
+main()
+"""
+
+
+async def test_f101_serve_when_a_part_does_not_end_then_leaves_and_names_it(
+    tmp_path: Path,
+) -> None:
+    """Failure scenario F101: at the deadline the process is gone, with status 6 and the names."""
+    async with serving(
+        tmp_path,
+        "--log-num-partitions",
+        "2",
+        "--shutdown-timeout-ms",
+        "600",
+        program=("-c", HANGING),
+    ) as served:
+        await served.until_open(2)
+        assert await served.end(signal.SIGTERM, 20.0) == 6
+    last = served.messages[-1]
+    assert last.startswith("stop-timed-out: the parts had not ended after 0.6 s")
+    assert "pump: metadata partition 0, pump: metadata partition 1" in last

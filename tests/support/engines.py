@@ -1,0 +1,145 @@
+"""
+An engine over a topic in memory, and what a test does with it. For a `VirtualTimeLoop`: time passes
+as soon as nothing else can happen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rlmm.engine import Engine, EngineSettings, Ground
+from rlmm.log.memory import MemoryLog
+from rlmm.log.memory_topic import MemoryTopic
+from rlmm.log.script import LogScript
+from rlmm.metadata.codec.encoding import encode_any
+from rlmm.metadata.partitioner import metadata_partition_for
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.pump.budget import MemorySettings
+from tests.support.builders import tp
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from contextlib import AbstractAsyncContextManager
+
+    from rlmm.gate.state import GateState
+    from rlmm.metadata.events import Event
+    from rlmm.metadata.ids import TopicIdPartition
+
+START_MS = 1_700_000_000_000
+ROOM = MemorySettings(alert_bytes=1 << 50, limit_bytes=1 << 50)
+
+
+async def no_memory() -> int:
+    """A measurement that finds nothing."""
+    return 0
+
+
+class LoopClock:
+    """The wall clock of a loop whose time is virtual."""
+
+    def now_ms(self) -> int:
+        """The start, and what the loop says has passed since."""
+        return START_MS + round(asyncio.get_running_loop().time() * 1_000)
+
+    def timeout(self, timeout_s: float) -> AbstractAsyncContextManager[object]:
+        """A deadline by the loop's clock."""
+        return asyncio.timeout(timeout_s)
+
+
+@dataclass
+class World:
+    """A topic in memory, and engines on it."""
+
+    partition_count: int = 3
+    topic: MemoryTopic = field(init=False)
+    script: LogScript = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make the topic."""
+        self.topic = MemoryTopic(self.partition_count, clock=LoopClock())
+        self.script = LogScript(self.topic)
+
+    def place(self, partition: TopicIdPartition) -> int:
+        """The metadata partition of *partition*."""
+        return metadata_partition_for(partition.topic_id, partition.partition, self.partition_count)
+
+    def partition_on(self, place: int, name: str = "orders") -> TopicIdPartition:
+        """A user partition that lives on metadata partition *place*."""
+        return next(
+            found for number in range(1_000) if self.place(found := tp(name, number)) == place
+        )
+
+    def store(self, *events: Event) -> int:
+        """Somebody else writes *events*, each as a batch of its own; the last one's offset."""
+        offset = -1
+        for event in events:
+            partition = getattr(event, "partition", None) or event.id.partition  # type: ignore[union-attr]
+            offset = self.script.write(self.place(partition), encode_any(event))
+        return offset
+
+    def log(self, **options: Any) -> MemoryLog:
+        """A log on the topic."""
+        return MemoryLog(self.topic, **options)
+
+    @asynccontextmanager
+    async def engine(
+        self, settings: EngineSettings | None = None, **options: Any
+    ) -> AsyncIterator[Engine]:
+        """An engine that runs as long as the block; what ended it before is raised at its end."""
+        options.setdefault("log", MemoryLog(self.topic))
+        log = options.pop("log")
+        engine = Engine(
+            log,
+            settings or EngineSettings(memory=ROOM),
+            ground=Ground(
+                clock=LoopClock(),
+                make_shard=options.pop("make_shard", PythonShard),
+                measure_memory=options.pop("measure_memory", no_memory),
+            ),
+            **options,
+        )
+        running = asyncio.create_task(engine.run(), name="engine")
+        try:
+            yield engine
+        finally:
+            running.cancel()
+            with suppress(asyncio.CancelledError):
+                await running
+
+
+async def until(condition: Callable[[], bool], timeout_s: float = 600.0) -> None:
+    """Wait until *condition* holds, looking often; the time is the loop's, virtual or not."""
+    loop = asyncio.get_running_loop()
+    held: asyncio.Future[None] = loop.create_future()
+
+    def look() -> None:
+        if held.done():
+            return
+        if condition():
+            held.set_result(None)
+        else:
+            loop.call_later(0.02, look)
+
+    look()
+    async with asyncio.timeout(timeout_s):
+        await held
+
+
+async def until_state(
+    engine: Engine, state: GateState | str, *places: int, timeout_s: float = 600.0
+) -> None:
+    """Wait until the gates are in *state*."""
+
+    def are_there() -> bool:
+        gates = engine.statistics().gates
+        return all(gates.get(place) == state for place in places)
+
+    await until(are_there, timeout_s)
+
+
+async def until_open(engine: Engine, *places: int, timeout_s: float = 60.0) -> None:
+    """Wait until the metadata partitions are answered from."""
+    await until_state(engine, "open", *places, timeout_s=timeout_s)

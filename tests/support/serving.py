@@ -1,0 +1,100 @@
+"""`rlmm serve` as a process of its own, and the log lines that it writes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from tests.support import tree
+
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import AsyncIterator, Sequence
+    from pathlib import Path
+
+RLMM = ("-m", "rlmm")
+READY = "is answered from"
+DEADLINE_S = 60.0
+"""Never reached, unless something is broken."""
+
+
+class Serving:
+    """One process that serves."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.lines: list[dict[str, Any]] = []
+        """What it has logged, as far as it was read."""
+        self.said: list[str] = []
+        """What else it has said on standard error."""
+        self._process = process
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    @property
+    def messages(self) -> list[str]:
+        """What it has logged, without times and levels."""
+        return [str(line["message"]) for line in self.lines]
+
+    async def until(self, text: str, deadline_s: float = DEADLINE_S) -> dict[str, Any]:
+        """The first line from now on whose message contains *text*."""
+        async with asyncio.timeout(deadline_s):
+            while (line := await self._next()) is not None:
+                if text in str(line.get("message", "")):
+                    return line
+        raise AssertionError(f"it ended before {text!r}: {self.messages} {self.said}")
+
+    async def until_open(self, count: int) -> None:
+        """Wait until that many metadata partitions are answered from: all of them."""
+        await self.until(f"{count} of {count} are")
+
+    def send(self, how: signal.Signals) -> None:
+        """Send a signal."""
+        self._process.send_signal(how)
+
+    async def end(self, how: signal.Signals | None = None, deadline_s: float = DEADLINE_S) -> int:
+        """Send a signal, read all that is still said, and give the status."""
+        if how is not None:
+            self.send(how)
+        async with asyncio.timeout(deadline_s):
+            while await self._next() is not None:
+                pass
+            return await self._process.wait()
+
+    async def _next(self) -> dict[str, Any] | None:
+        assert self._process.stderr is not None
+        text = (await self._process.stderr.readline()).decode()
+        if not text:
+            return None
+        if not text.startswith("{"):
+            self.said.append(text.rstrip("\n"))
+            return {}
+        line: dict[str, Any] = json.loads(text)
+        self.lines.append(line)
+        return line
+
+
+@asynccontextmanager
+async def serving(
+    folder: Path, *arguments: str, program: Sequence[str] = RLMM, before: Sequence[str] = ()
+) -> AsyncIterator[Serving]:
+    """`rlmm serve` with *arguments*, started in *folder*; killed at the end if it still runs."""
+    environ = {name: text for name, text in os.environ.items() if not name.startswith("RLMM_")}
+    process = await asyncio.create_subprocess_exec(
+        *before, sys.executable, *program, "serve", *arguments,
+        cwd=folder, env={**environ, "PYTHONPATH": str(tree.ROOT)},
+        stdin=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    served = Serving(process)
+    try:
+        yield served
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await served.end()

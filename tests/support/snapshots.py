@@ -1,0 +1,302 @@
+"""Snapshots under test: shards to save, a source that has them, disks that crash on command."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import io
+import os
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from rlmm.log.protocol import LogIdentity
+from rlmm.metadata.ids import Uuid
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.progress import History
+from rlmm.snapshot.atomic import SnapshotDisk
+from rlmm.snapshot.background import Work
+from rlmm.snapshot.decoding import SnapshotReader, verify
+from rlmm.snapshot.encoding import BLOCK_BYTES, encode
+from rlmm.snapshot.format import Header
+from rlmm.snapshot.settings import SnapshotSettings
+from rlmm.snapshot.source import Frozen
+from rlmm.snapshot.store import SnapshotStore
+from tests.support.builders import (
+    delete_started,
+    finished,
+    partition_delete,
+    segment_id,
+    started,
+    tp,
+)
+from tests.support.manual_clock import START_MS, ManualClock
+from tests.support.virtual_time import VirtualTimeLoop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from rlmm.clock import Clock
+    from rlmm.metadata.events import Event
+    from rlmm.metadata.segment import PartitionDeleteState
+    from rlmm.metadata.shard import Shard
+
+IDENTITY = LogIdentity("MkU3OEVBNTcwNTJENDM2Qg", Uuid(bytes(range(16))), 50)
+HISTORY = History(0, 12, 1, 2, 3, 0)
+PARTITION = 3
+FREE = SnapshotSettings(free_bytes_min=0)
+
+
+def shard_of(events: Iterable[Event], partition: int = PARTITION) -> PythonShard:
+    """A shard that was told *events*."""
+    shard = PythonShard(partition)
+    for event in events:
+        shard.apply_event(event)
+    return shard
+
+
+def segments(count: int, *, user_partition: int = 7) -> list[Event]:
+    """A history of so many copies that were finished."""
+    user = tp(partition=user_partition)
+    events: list[Event] = []
+    for number in range(count):
+        segment = segment_id(number + 1, user)
+        events += [started(segment, number * 100, number * 100 + 99), finished(segment)]
+    return events
+
+
+def full_shard(state: PartitionDeleteState, partition: int = PARTITION) -> PythonShard:
+    """
+    A shard with one of everything that a snapshot has to hold: three states, a displaced segment, a
+    watermark above all that is left, custom metadata, a partition that is being deleted.
+    """
+    other = tp("payments", 1)
+    return shard_of(
+        [
+            *segments(3),
+            started(segment_id(9), 100, 199),
+            finished(segment_id(9), custom_metadata=b"custom"),
+            started(segment_id(10), 300, 399),
+            delete_started(segment_id(3)),
+            started(segment_id(1, other), 0, 9, {0: 0, 2: 5}),
+            partition_delete(state, tp("gone", 2), broker_id=5, event_timestamp_ms=77),
+        ],
+        partition,
+    )
+
+
+def frozen_of(shard: Shard, history: History = HISTORY) -> Frozen:
+    """The shard as it is now."""
+    return Frozen(shard.partition, shard.position, history, list(shard.image_parts()))
+
+
+def header_of(shard: Shard, **changed: Any) -> Header:
+    """The header of the shard's snapshot."""
+    count = len(list(shard.image_parts()))
+    header = Header(IDENTITY, shard.partition, shard.position, HISTORY, count, START_MS)
+    return replace(header, **changed)
+
+
+def file_of(shard: Shard, *, block_bytes: int = BLOCK_BYTES, **changed: Any) -> bytes:
+    """The bytes of the shard's snapshot."""
+    return b"".join(encode(header_of(shard, **changed), shard.image_parts(), block_bytes))
+
+
+def read_back(content: bytes) -> tuple[Header, list[bytes]]:
+    """What the readers make of the bytes of a file: both passes."""
+    header = verify(io.BytesIO(content).read, len(content))
+    reader = SnapshotReader(io.BytesIO(content).read, len(content))
+    assert reader.header == header
+    return header, list(reader.images())
+
+
+def images_of(shard: Shard) -> list[bytes]:
+    """The image of each user partition, by rising key."""
+    return [part() for part in shard.image_parts()]
+
+
+def store_in(
+    root: Path,
+    *,
+    identity: LogIdentity = IDENTITY,
+    settings: SnapshotSettings = FREE,
+    clock: Clock | None = None,
+    disk: SnapshotDisk | None = None,
+) -> SnapshotStore:
+    """A store of pure-Python shards."""
+    return SnapshotStore(
+        root,
+        identity,
+        PythonShard,
+        settings,
+        ManualClock() if clock is None else clock,
+        SnapshotDisk() if disk is None else disk,
+    )
+
+
+async def saved_at(root: Path, *copies: int) -> list[Path]:
+    """Snapshots after so many copies each; their positions are twice that. Their paths."""
+    store = store_in(root)
+    return [(await store.write(frozen_of(shard_of(segments(count))))).path for count in copies]
+
+
+def damage(path: Path, how: Callable[[bytes], bytes]) -> None:
+    """Change what is in a file."""
+    path.write_bytes(how(path.read_bytes()))
+
+
+def flip(content: bytes) -> bytes:
+    """One bit differs, in the middle."""
+    changed = bytearray(content)
+    changed[len(changed) // 2] ^= 1
+    return bytes(changed)
+
+
+def files_below(root: Path) -> list[str]:
+    """The names of all files, with the folder of their metadata partition."""
+    return sorted(
+        "/".join(path.relative_to(root).parts[-2:]) for path in root.rglob("*") if path.is_file()
+    )
+
+
+@dataclass
+class FakeSource:
+    """Shards to save; `unsavable` are there and may not be saved now."""
+
+    shards: dict[int, PythonShard]
+    histories: dict[int, History] = field(default_factory=dict)
+    unsavable: set[int] = field(default_factory=set)
+    frozen: list[int] = field(default_factory=list)
+    """Which were asked for, in order."""
+
+    def positions(self) -> Mapping[int, int]:
+        """Those that may be saved."""
+        return {
+            partition: shard.position
+            for partition, shard in self.shards.items()
+            if partition not in self.unsavable
+        }
+
+    async def freeze(self, partition: int) -> Frozen | None:
+        """The shard as it is now."""
+        self.frozen.append(partition)
+        shard = self.shards.get(partition)
+        if shard is None:
+            return None
+        return frozen_of(shard, self.histories.get(partition, HISTORY))
+
+
+class Crash(BaseException):
+    """The process ends here: nothing in it can handle that."""
+
+
+class CrashingDisk(SnapshotDisk):
+    """A disk whose *step*-th call does not come back: the process is dead, clean-up included."""
+
+    def __init__(self, step: int | None = None, end: Callable[[], None] | None = None) -> None:
+        self.steps: list[str] = []
+        self._step = step
+        self._end = end
+        self._is_dead = False
+
+    def _meet(self, call: str) -> None:
+        if self._is_dead:
+            raise Crash
+        self.steps.append(call)
+        if self._step is not None and len(self.steps) > self._step:
+            self._is_dead = True
+            if self._end is not None:
+                self._end()
+            raise Crash
+
+    def open(self, path: Path, flags: int) -> int:
+        if flags & os.O_CREAT:
+            self._meet("create")
+        return super().open(path, flags)
+
+    def write(self, descriptor: int, buffers: Sequence[bytes | memoryview], position: int) -> int:
+        self._meet("write")
+        return super().write(descriptor, buffers, position)
+
+    def sync(self, descriptor: int) -> None:
+        self._meet("sync")
+        super().sync(descriptor)
+
+    def rename(self, source: Path, target: Path) -> None:
+        self._meet("rename")
+        super().rename(source, target)
+
+    def sync_folder(self, path: Path) -> None:
+        self._meet("sync_folder")
+        super().sync_folder(path)
+
+    def remove(self, path: Path) -> None:
+        self._meet("remove")
+        super().remove(path)
+
+
+class FaultySnapshotDisk(SnapshotDisk):
+    """A disk whose calls of some names fail with an error code, and that says how much is free."""
+
+    def __init__(self) -> None:
+        self.failing: dict[str, int] = {}
+        self.free: int | None = None
+
+    def _meet(self, call: str) -> None:
+        if call in self.failing:
+            raise OSError(self.failing[call], os.strerror(self.failing[call]))
+
+    def open(self, path: Path, flags: int) -> int:
+        self._meet("create" if flags & os.O_CREAT else "open")
+        return super().open(path, flags)
+
+    def read(self, descriptor: int, size: int, position: int) -> bytes:
+        self._meet("read")
+        return super().read(descriptor, size, position)
+
+    def write(self, descriptor: int, buffers: Sequence[bytes | memoryview], position: int) -> int:
+        self._meet("write")
+        return super().write(descriptor, buffers, position)
+
+    def sync(self, descriptor: int) -> None:
+        self._meet("sync")
+        super().sync(descriptor)
+
+    def rename(self, source: Path, target: Path) -> None:
+        self._meet("rename")
+        super().rename(source, target)
+
+    def sync_folder(self, path: Path) -> None:
+        self._meet("sync_folder")
+        super().sync_folder(path)
+
+    def remove(self, path: Path) -> None:
+        self._meet("remove")
+        super().remove(path)
+
+    def sizes(self, folder: Path) -> dict[str, int]:
+        self._meet("sizes")
+        return super().sizes(folder)
+
+    def free_bytes(self, folder: Path) -> int:
+        return super().free_bytes(folder) if self.free is None else self.free
+
+
+async def at_once(work: Callable[[Work], Any], name: str, niceness: int = 0) -> Any:
+    """In place of a background thread where time is virtual: done within one turn of the loop."""
+    del name, niceness
+    await asyncio.sleep(0)
+    return work(Work())
+
+
+def in_virtual_time(
+    test: Callable[..., Coroutine[Any, Any, None]],
+) -> Callable[..., None]:
+    """Run a test on a loop whose time passes as soon as nothing else can happen."""
+
+    @functools.wraps(test)
+    def run(*args: Any, **kwargs: Any) -> None:
+        with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+            runner.run(test(*args, **kwargs))
+
+    return run

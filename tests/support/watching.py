@@ -1,0 +1,75 @@
+"""What tests of a whole engine ask again and again: how it refuses, what it holds, how it reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.errors import NotAssigned, NotReady, PumpFailed, Stopped, UnknownPartition
+from tests.support.builders import segment_id, tp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rlmm.engine import Engine
+    from rlmm.gate.reads import Reads
+    from rlmm.metadata.ids import SegmentId
+    from rlmm.progress import History
+    from rlmm.pump.follower import FollowerStatistics
+    from tests.support.engines import World
+
+TP = tp()
+"""The user partition that most tests are about."""
+
+QUESTIONS: dict[str, Callable[[Reads], Any]] = {
+    "point-lookup": lambda reads: reads.segment_for(TP, 0, 50),
+    "segment": lambda reads: reads.segment(segment_id("a")),
+    "highest-offset": lambda reads: reads.highest_offset(TP, 0),
+    "list": lambda reads: reads.segments(TP),
+    "list-by-epoch": lambda reads: reads.segments_of_epoch(TP, 0),
+    "next-with-transactions": lambda reads: reads.next_segment_with_txn_index(TP, 0, 0),
+    "size": lambda reads: reads.size(TP),
+    "size-by-epoch": lambda reads: reads.size_of_epoch(TP, 0),
+    "partition-delete": lambda reads: reads.partition_delete(TP),
+}
+"""Every question there is, about `TP`."""
+
+
+def refusals(engine: Engine) -> set[type[Exception] | None]:
+    """What all questions are refused with; `None` for an answer."""
+    found: set[type[Exception] | None] = set()
+    for ask in QUESTIONS.values():
+        try:
+            ask(engine.reads)
+            found.add(None)
+        except (NotReady, NotAssigned, UnknownPartition, Stopped, PumpFailed) as error:
+            found.add(type(error))
+    return found
+
+
+def refusal(engine: Engine) -> NotReady:
+    """What a question about `TP` meets that is asked too early or too late."""
+    with pytest.raises(NotReady) as caught:
+        engine.reads.segments(TP)
+    return caught.value
+
+
+def ids(engine: Engine) -> list[SegmentId]:
+    """The segments of `TP` that the engine tells of."""
+    return [found.id for found in engine.reads.segments(TP)]
+
+
+def follower(engine: Engine, world: World) -> FollowerStatistics:
+    """How the metadata partition of `TP` is read."""
+    return engine.statistics().pump.followers[world.place(TP)]
+
+
+def history(engine: Engine, world: World) -> History:
+    """What the state of the metadata partition of `TP` was made of."""
+    return follower(engine, world).history
+
+
+def log_end(world: World) -> int:
+    """Where the metadata partition of `TP` ends."""
+    return world.topic.partitions[world.place(TP)].next_offset

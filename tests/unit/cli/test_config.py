@@ -1,0 +1,125 @@
+"""`rlmm config show`, and the flags that it shares with every command that is configured."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from rlmm.cli.config import config, config_options
+from rlmm.config.keys import KEYS
+from rlmm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+    from rlmm.config.loading import Loaded
+
+SECRET = {"RLMM_KAFKA_SASL_PASSWORD": "s3cret", "RLMM_KAFKA_BOOTSTRAP_SERVERS": "one:9092"}
+
+
+def show(*arguments: str, env: dict[str, str] | None = None) -> Result:
+    """Run the command."""
+    return CliRunner().invoke(config, ["show", *arguments], env=env)
+
+
+def shown(*arguments: str, env: dict[str, str] | None = None) -> dict[str, tuple[Any, str]]:
+    """What it shows as JSON: value and source by key."""
+    result = show("--output", "json", *arguments, env=env)
+    assert result.exit_code == 0, result.output
+    settings = json.loads(result.stdout)["settings"]
+    return {found["key"]: (found["value"], found["source"]) for found in settings}
+
+
+def test_show_when_nothing_is_configured_then_shows_the_defaults() -> None:
+    """Every key with its value, and where it comes from."""
+    found = shown()
+    assert found["data_dir"] == ("rlmm-data", "default")
+    assert found["files.retention_ms"] == (None, "default")
+    assert found["partitions"] == ([], "default")
+    assert found["files.sync"] == ("each-group", "default")
+    assert "kafka.bootstrap.servers" not in found
+
+
+def test_show_when_values_come_from_everywhere_then_names_each_source(tmp_path: Path) -> None:
+    """Flag, environment and file, merged."""
+    file = tmp_path / "rlmm.toml"
+    file.write_text("[write]\npending_max = 5\n")
+    found = shown(
+        "--config", str(file), "--mode", "observer", env={"RLMM_ASSIGNMENT": "none"}
+    )  # fmt: skip
+    assert found["write.pending_max"] == (5, str(file))
+    assert found["mode"] == ("observer", "flag")
+    assert found["assignment"] == ("none", "environment")
+
+
+def test_show_when_there_are_secrets_then_masks_them() -> None:
+    """No password leaves, in no form."""
+    assert shown(env=SECRET)["kafka.sasl.password"] == ("***", "environment")
+    for output in ("table", "json"):
+        result = show("--output", output, env=SECRET)
+        assert result.exit_code == 0
+        assert "s3cret" not in result.output
+
+
+def test_show_when_read_by_people_then_is_a_table() -> None:
+    """One line for each key; what is unset says so."""
+    lines = [line.split() for line in show("--files-segment-bytes", "1MiB").stdout.splitlines()]
+    assert ["key", "value", "source"] in lines
+    assert ["files.segment_bytes", "1048576", "flag"] in lines
+    assert ["files.retention_ms", "unset", "default"] in lines
+
+
+def test_show_when_a_java_file_has_more_then_tells_it_beside_the_answer(tmp_path: Path) -> None:
+    """What is not used stands on standard error, so that the answer stays what it is."""
+    java = tmp_path / "client.properties"
+    java.write_text("acks=all\n")
+    result = show("--command-config", str(java), "--bootstrap-server", "one:9092")
+    assert result.stderr == (
+        f"rlmm: {java}: 1 of its keys have no equivalent and are not used: acks\n"
+    )
+
+
+def test_show_when_a_value_is_wrong_then_is_a_configuration_error() -> None:
+    """The error is ours, and becomes one line and exit code 2 at the root of the command line."""
+    result = show("--pump-read-bytes", "0")
+    assert isinstance(result.exception, ConfigError)
+    assert str(result.exception).startswith("--pump-read-bytes (flag) must be")
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_flag_of_a_key_when_asked_for_then_is_there(name: str) -> None:
+    """Every key is a flag, whether help shows it or not."""
+    flags = {flag for parameter in config.commands["show"].params for flag in parameter.opts}
+    assert KEYS[name].flag in flags
+
+
+def test_help_when_asked_then_shows_the_few_that_everybody_needs() -> None:
+    """A hundred flags would hide the ten."""
+    text = show("--help").output
+    assert "--bootstrap-server" in text
+    assert "--pump-read-bytes" not in text
+
+
+def test_options_when_put_on_another_command_then_hand_it_the_configuration() -> None:
+    """Any command becomes configurable, and keeps the options of its own."""
+    handed: list[tuple[Loaded, str]] = []
+
+    @click.command()
+    @config_options
+    @click.option("--mine")
+    def command(*, configuration: Loaded, mine: str) -> None:
+        handed.append((configuration, mine))
+
+    arguments = ["--mine", "x", "--log-kind", "memory", "--command-property", "acks=1"]
+    result = CliRunner().invoke(command, arguments)
+    assert str(result.exception) == "--command-property acks (flag) has no equivalent here"
+    result = CliRunner().invoke(command, arguments[:-2])
+    assert result.exit_code == 0, result.output
+    ((configuration, mine),) = handed
+    assert (configuration.config.log.kind, mine) == ("memory", "x")

@@ -1,0 +1,189 @@
+"""`rlmm snapshot`: what it prints, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from rlmm.cli import main
+from rlmm.progress import History
+from tests.support.snapshots import (
+    IDENTITY,
+    file_of,
+    files_below,
+    frozen_of,
+    segments,
+    shard_of,
+    store_in,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A folder with two snapshots of metadata partition 3 and one of 4."""
+    root = tmp_path / "snapshots"
+
+    async def fill() -> None:
+        store = store_in(root)
+        for partition, count in ((3, 1), (3, 2), (4, 5)):
+            shard = shard_of(segments(count), partition)
+            await store.write(frozen_of(shard, History(records=2 * count, undecodable=1)))
+
+    asyncio.run(fill())
+    return root
+
+
+def run(*arguments: object) -> Result:
+    """Run the command."""
+    return CliRunner().invoke(main.cli, ["snapshot", *map(str, arguments)])
+
+
+def newest_of(root: Path) -> Path:
+    """The newest snapshot of metadata partition 3."""
+    return max(root.rglob("3/*.snapshot"))
+
+
+def test_list_shows_every_snapshot_and_ends_with_0(root: Path) -> None:
+    """One line each, the newest of a metadata partition first."""
+    result = run("list", root)
+    assert result.exit_code == 0, result.output
+    assert f"cluster {IDENTITY.cluster_id}, topic {IDENTITY.topic_id}, 50 partitions" in (
+        result.stdout
+    )
+    rows = [line.split()[:2] for line in result.stdout.splitlines() if "complete" in line]
+    assert rows == [["3", "4"], ["3", "2"], ["4", "10"]]
+    assert result.stdout.endswith("3 snapshots, 0 not usable\n")
+
+
+def test_list_as_json_has_every_field(root: Path) -> None:
+    """A program finds identity, position, history and path of each."""
+    found = json.loads(run("list", root, "--output", "json").stdout)["snapshots"]
+    assert [(one["partition"], one["position"]) for one in found] == [(3, 4), (3, 2), (4, 10)]
+    assert found[0] == {
+        "path": str(newest_of(root)),
+        "bytes": newest_of(root).stat().st_size,
+        "cluster_id": IDENTITY.cluster_id,
+        "topic_id": str(IDENTITY.topic_id),
+        "partition_count": 50,
+        "partition": 3,
+        "position": 4,
+        "user_partitions": 1,
+        "written_ms": 1_700_000_000_000,
+        "history": {
+            "is_complete": True,
+            "first_offset": 0,
+            "records": 4,
+            "undecodable": 1,
+            "counted_apart": 0,
+            "without_base": 0,
+            "trimmed_before": 0,
+        },
+    }
+
+
+def test_list_when_a_header_is_damaged_then_ends_with_1(root: Path) -> None:
+    """What cannot be used is named with its code; the others are listed."""
+    newest_of(root).write_bytes(b"\x1b[2Jno snapshot" + bytes(500))
+    result = run("list", root)
+    assert result.exit_code == 1
+    assert f"NOT USABLE snapshot-corrupt: {newest_of(root)}" in result.stdout
+    assert "\x1b" not in result.stdout
+    assert "2 snapshots, 1 not usable" in result.stdout
+
+
+def test_verify_when_all_are_sound_then_ends_with_0(root: Path) -> None:
+    """Folders and single files are taken, as many as are named."""
+    result = run("verify", root, newest_of(root))
+    assert result.exit_code == 0
+    assert "4 snapshots, 0 not usable" in result.stdout
+
+
+def test_verify_when_one_bit_differs_then_ends_with_1(root: Path) -> None:
+    """Damage that a header does not show is found."""
+    content = bytearray(newest_of(root).read_bytes())
+    content[-50] ^= 1
+    newest_of(root).write_bytes(content)
+    assert run("list", root).exit_code == 0
+    result = run("verify", root)
+    assert result.exit_code == 1
+    assert f"NOT USABLE snapshot-corrupt: {newest_of(root)}" in result.stdout
+    found = json.loads(run("verify", root, "--output", "json").stdout)["snapshots"]
+    assert ["error" in one for one in found] == [True, False, False]
+
+
+def test_export_then_import_gives_the_same_snapshots(root: Path, tmp_path: Path) -> None:
+    """Out and in again, each command says how many; a second import changes nothing."""
+    exported = run("export", root, tmp_path / "backup.tar")
+    assert exported.exit_code == 0
+    assert exported.stdout.endswith("2 exported, 0 unchanged, 0 refused, 0 in_the_way\n")
+    imported = run("import", tmp_path / "backup.tar", tmp_path / "new")
+    assert imported.exit_code == 0
+    assert imported.stdout.endswith("2 installed, 0 unchanged, 0 refused, 0 in_the_way\n")
+    assert files_below(tmp_path / "new") == [f"3/{4:020d}.snapshot", f"4/{10:020d}.snapshot"]
+    again = run("import", tmp_path / "backup.tar", tmp_path / "new", "--output", "json")
+    assert again.exit_code == 0
+    assert [len(group) for group in json.loads(again.stdout).values()] == [0, 2, 0, 0]
+
+
+def test_import_when_something_is_in_the_way_then_ends_with_1(root: Path, tmp_path: Path) -> None:
+    """Another file at the same place is a finding, and it stays."""
+    other = tmp_path / "other.snapshot"
+    other.write_bytes(file_of(shard_of(segments(2)), written_ms=1))
+    before = newest_of(root).read_bytes()
+    result = run("import", other, root)
+    assert result.exit_code == 1
+    assert f"NOT INSTALLED {other}" in result.stdout
+    assert newest_of(root).read_bytes() == before
+
+
+def test_f19_import_when_one_is_refused_then_ends_with_1(root: Path, tmp_path: Path) -> None:
+    """A backup that is not what was written is refused by name."""
+    assert run("export", root, tmp_path / "backup").exit_code == 0
+    newest_of(tmp_path / "backup").write_bytes(b"x")
+    result = run("import", tmp_path / "backup", tmp_path / "new")
+    assert result.exit_code == 1
+    assert "REFUSED snapshot-corrupt" in result.stdout
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["list", "nowhere"],
+        ["verify", "nowhere"],
+        ["verify"],
+        ["export", "nowhere", "target"],
+        ["export", "{root}", "{root}"],
+        ["export", "{root}", "target", "--cluster-id", "unknown"],
+        ["export", "{root}", "target", "--topic-id", "no id"],
+        ["import", "nowhere", "{root}"],
+        ["import", "{root}/..", "{root}/new", "--topic-id", "?"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_ends_with_2(root: Path, arguments: list[str]) -> None:
+    """A place that is not there, a target that is, and a log that nobody knows end with 2."""
+    before = files_below(root)
+    result = run(*(argument.format(root=root) for argument in arguments))
+    assert result.exit_code == 2, result.output
+    assert files_below(root) == before
+
+
+def test_export_when_the_target_cannot_be_written_then_is_one_line(
+    root: Path, tmp_path: Path
+) -> None:
+    """An error of the disk leaves as a line that names the place."""
+    (tmp_path / "file").touch()
+    result = run("export", root, tmp_path / "file" / "backup.tar")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("rlmm: snapshot: ")
+    assert str(tmp_path / "file") in result.stderr

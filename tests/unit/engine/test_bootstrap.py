@@ -1,0 +1,156 @@
+"""From the start of an engine until it answers: everything is refused, and nothing gives up."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.assignment import Assignment
+from rlmm.errors import InvalidArgument, LogNotPermitted, LogUnavailable, NotReady, Stopped
+from rlmm.progress import Why
+from tests.support.builders import finished, started, tp
+from tests.support.engines import World, until, until_open
+from tests.support.odd_log import OddLog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rlmm.engine import Engine
+
+TP = tp()
+
+
+async def refused(engine: Engine) -> set[str]:
+    """Why each call, reads, writes and waits, is refused."""
+    reads = engine.reads
+    calls: list[Callable[[], object]] = [
+        lambda: reads.segments(TP),
+        lambda: reads.segment_for(TP, 0, 0),
+        lambda: reads.highest_offset(TP, 0),
+        lambda: reads.size(TP),
+        lambda: engine.place_of(TP),
+    ]
+    waits = [
+        engine.write(started("b"), timeout_s=1),
+        engine.store(started("b"), timeout_s=1),
+        engine.wait_ready(TP, timeout_s=1),
+        engine.wait_reached({0: 0}, timeout_s=1),
+        engine.wait_current(TP, timeout_s=1),
+    ]
+    reasons = set()
+    for call in calls:
+        with pytest.raises(NotReady) as caught:
+            call()
+        reasons.add(caught.value.reason)
+    for wait in waits:
+        with pytest.raises(NotReady) as caught:
+            await wait
+        reasons.add(caught.value.reason)
+    assert not reads.is_ready(TP)
+    assert all(isinstance(answer, NotReady) for answer in reads.segments_for([(TP, 0, 0)]))
+    return reasons
+
+
+async def test_f93_calls_before_the_log_is_reached_then_are_all_refused() -> None:
+    """Reads, waits and writes: nothing is accepted that would be dropped later."""
+    world = World()
+    world.store(started("a"))
+    world.script.lose_brokers()
+    async with world.engine() as engine:
+        assert await refused(engine) <= {Why.CONNECTING, Why.LOADING}
+        assert engine.read_token() == {}
+        assert engine.identity is None
+        world.script.restore()
+        await until_open(engine, world.place(TP))
+        assert len(engine.reads.segments(TP)) == 1
+
+
+async def test_f94_calls_right_after_the_log_is_reached_then_are_still_refused() -> None:
+    """Knowing the log does not reopen the window: nothing is answered before it is read."""
+    world = World()
+    place = world.place(TP)
+    world.store(started("a"), finished("a"))
+    async with world.engine() as engine:
+        reasons: list[str] = []
+        while engine.statistics().gates.get(place) != "open":
+            with pytest.raises(NotReady) as caught:
+                engine.reads.segment_for(TP, 0, 50)
+            reasons.append(caught.value.reason)
+            await asyncio.sleep(0)
+        assert engine.reads.segment_for(TP, 0, 50) is not None
+        stages = list(dict.fromkeys(reasons))
+        assert stages == [Why.CONNECTING, Why.LOADING, Why.REPLAYING]
+
+
+async def test_f94_write_that_waits_for_the_log_then_is_stored_once_it_is_read() -> None:
+    """A write that came too early waits within its bound, and is judged by the real state."""
+    world = World()
+    world.store(started("a"))
+    world.script.lose_brokers()
+    async with world.engine() as engine:
+        writing = asyncio.create_task(engine.write(finished("a")))
+        await asyncio.sleep(3)
+        assert not writing.done()
+        world.script.restore()
+        await writing
+        assert engine.reads.highest_offset(TP, 0) == 99
+
+
+async def test_f95_log_that_is_not_up_then_is_asked_for_ever_with_growing_pauses() -> None:
+    """250 ms, doubled to 10 s; attempts, trouble and connection show from outside."""
+    world = World()
+    log = OddLog(world.topic)
+    world.script.lose_brokers()
+    async with world.engine(log=log) as engine:
+        await asyncio.sleep(3_600)
+        asked = log.identities_asked_s
+        pauses = [after - before for before, after in pairwise(asked)]
+        assert pauses[:8] == pytest.approx([0.25, 0.5, 1, 2, 4, 8, 10, 10])
+        assert pauses[7:] == pytest.approx([10] * len(pauses[7:]))
+        stands = engine.statistics().pump
+        assert not stands.is_connected
+        assert stands.connect_attempts == len(asked) > 360
+        assert "no broker answers" in stands.last_trouble
+        with pytest.raises(NotReady, match="no broker answers"):
+            engine.reads.segments(TP)
+        world.script.restore()
+        await until_open(engine, 0, 1, 2, timeout_s=11)
+        assert engine.statistics().pump.is_connected
+
+
+@pytest.mark.parametrize("error", [LogUnavailable, LogNotPermitted], ids=lambda kind: kind.code)
+async def test_f95_failed_first_attempt_then_is_not_the_last(error: type[Exception]) -> None:
+    """Whatever one attempt fails with that may pass, the next one is made."""
+    world = World()
+    log = OddLog(world.topic)
+    log.fails_identity = [error("not yet"), error("not yet")]
+    async with world.engine(log=log) as engine:
+        await until_open(engine, 0, timeout_s=2)
+        assert engine.statistics().pump.connect_attempts == 3
+
+
+async def test_f95_stop_in_the_middle_of_connecting_then_ends_at_once() -> None:
+    """A pause between attempts holds nothing up, and who waits is told."""
+    world = World()
+    world.script.lose_brokers()
+    loop = asyncio.get_running_loop()
+    async with world.engine() as engine:
+        await asyncio.sleep(100)
+        waiting = asyncio.create_task(engine.wait_ready(TP, timeout_s=600))
+        await asyncio.sleep(0)
+        stopped_s = loop.time()
+    assert loop.time() - stopped_s < 0.1
+    with pytest.raises(Stopped):
+        await waiting
+
+
+async def test_f37_assignment_that_the_topic_contradicts_then_ends_the_engine_by_name() -> None:
+    """What could not be checked before the log was reached is refused when it is."""
+    world = World(partition_count=3)
+    refusal = pytest.RaisesExc(InvalidArgument, match="no metadata partition 7")
+    with pytest.RaisesGroup(refusal, flatten_subgroups=True):
+        async with world.engine(assignment=Assignment.of_metadata([7])) as engine:
+            await until(lambda: engine._end is not None)

@@ -1,0 +1,136 @@
+"""Odd events as an engine meets them: in the history, live, and from its own writers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import EventRejected, UnknownPartition
+from rlmm.metadata.segment import PartitionDeleteState
+from rlmm.metadata.verdicts import Applied, Rejected, RejectReason, Remark
+from tests.support.builders import (
+    delete_finished,
+    delete_started,
+    finished,
+    partition_delete,
+    segment_id,
+    started,
+    tp,
+)
+from tests.support.engines import World, until_open
+
+if TYPE_CHECKING:
+    from rlmm.metadata.events import Event
+
+TP = tp()
+MARKED, STARTED, FINISHED = PartitionDeleteState
+WHOLE_DELETION = [partition_delete(state) for state in PartitionDeleteState]
+WAYS = pytest.mark.parametrize("live", [False, True], ids=["in-the-history", "live"])
+
+
+@WAYS
+async def test_f80_finish_before_its_start_then_is_rejected_and_the_copy_stays_open(
+    *, live: bool
+) -> None:
+    """As in Kafka the finish is lost; who looks for stuck copies finds the reason."""
+    world = World()
+    place = world.place(TP)
+    events: list[Event] = [finished("a"), started("a")]
+    if not live:
+        world.store(*events)
+    async with world.engine() as engine:
+        await until_open(engine, place)
+        if live:
+            world.store(*events)
+        await engine.wait_reached({place: 1})
+        assert engine.reads.segment_for(TP, 0, 50) is None
+        assert len(engine.reads.segments(TP)) == 1
+        (found,) = engine.incidents.of(segment=segment_id("a").uuid)
+        assert isinstance(found.verdict, Rejected)
+        assert found.verdict.reason is RejectReason.UNKNOWN_SEGMENT
+
+
+@WAYS
+async def test_f81_events_after_the_end_of_a_partition_then_stop_nothing(*, live: bool) -> None:
+    """Neither pump nor readiness is broken by what brokers' consumers stop on; it is counted."""
+    world = World()
+    place = world.place(TP)
+    world.store(started("a"), finished("a"), *WHOLE_DELETION)
+    late: list[Event] = [
+        finished("a"),
+        started("b"),
+        partition_delete(FINISHED),
+        delete_finished("b"),
+    ]
+    if not live:
+        world.store(*late)
+    async with world.engine() as engine:
+        await until_open(engine, place)
+        if live:
+            world.store(*late)
+        await engine.wait_reached({place: 8})
+        with pytest.raises(UnknownPartition):
+            engine.reads.segments(TP)
+        assert len(list(engine.incidents.of(partition=TP))) >= 3
+        other = world.partition_on(place, "other")
+        await engine.write(started(segment_id("x", other)))
+        assert len(engine.reads.segments(other)) == 1
+        with pytest.raises(EventRejected) as caught:
+            await engine.write(started("c"))
+        assert caught.value.reason == RejectReason.PARTITION_WAS_DELETED
+
+
+async def test_f82_partition_delete_in_order_then_leads_to_the_end() -> None:
+    """Marked, started, finished: each is accepted, and then the partition is unknown."""
+    world = World()
+    async with world.engine() as engine:
+        await engine.write(started("a"))
+        await engine.write(finished("a"))
+        for event in WHOLE_DELETION[:2]:
+            await engine.write(event)
+            assert engine.reads.partition_delete(TP) == event
+            assert len(engine.reads.segments(TP)) == 1
+        await engine.write(delete_started("a"))
+        await engine.write(delete_finished("a"))
+        await engine.write(WHOLE_DELETION[2])
+        with pytest.raises(UnknownPartition, match="finished"):
+            engine.reads.segments(TP)
+        assert engine.reads.partition_delete(TP) == WHOLE_DELETION[2]
+
+
+@pytest.mark.parametrize(
+    "states", [[FINISHED], [STARTED, MARKED]], ids=["finished-first", "backwards"]
+)
+async def test_f82_partition_delete_out_of_order_then_replay_accepts_and_counts(
+    states: list[PartitionDeleteState],
+) -> None:
+    """Kafka stores them all, and so does a replay, with a remark."""
+    world = World()
+    place = world.place(TP)
+    last = world.store(*(partition_delete(state) for state in states))
+    async with world.engine() as engine:
+        await until_open(engine, place)
+        assert engine.reads.partition_delete(TP) == partition_delete(states[-1])
+        found = [incident for incident in engine.incidents.of() if incident.offset == last]
+        assert [incident.verdict for incident in found] == [
+            Applied(Remark.PARTITION_DELETE_OUT_OF_ORDER)
+        ]
+
+
+async def test_f83_partition_then_is_not_ready_unknown_known_or_empty() -> None:
+    """The answers follow each other as a partition is loaded, written and emptied."""
+    world = World()
+    async with world.engine() as engine:
+        assert not engine.reads.is_ready(TP)
+        await until_open(engine, world.place(TP))
+        assert engine.reads.is_ready(TP)
+        with pytest.raises(UnknownPartition, match="no event of it was ever stored"):
+            engine.reads.segments(TP)
+        for event in (started("a"), finished("a"), delete_started("a")):
+            await engine.write(event)
+            assert len(engine.reads.segments(TP)) == 1
+        await engine.write(delete_finished("a"))
+        assert engine.reads.segments(TP) == []
+        assert engine.reads.segment(segment_id("a")) is None
+        assert engine.reads.highest_offset(TP, 0) == 99

@@ -1,0 +1,217 @@
+"""Events and batches that cannot be applied: set aside, counted, shown, and passed."""
+
+from __future__ import annotations
+
+import asyncio
+
+from rlmm.engine import EngineSettings
+from rlmm.metadata.codec.encoding import encode_any
+from rlmm.metadata.segment import SegmentState
+from rlmm.metadata.verdicts import (
+    Applied,
+    Rejected,
+    RejectReason,
+    Remark,
+    Undecodable,
+    UndecodableReason,
+)
+from rlmm.progress import Why
+from rlmm.pump.settings import PumpSettings
+from tests.support.builders import (
+    delete_finished,
+    delete_started,
+    finished,
+    segment_id,
+    started,
+    update,
+)
+from tests.support.engines import ROOM, START_MS, World, until, until_open, until_state
+from tests.support.pieces import int32, segment_value, update_value
+from tests.support.watching import TP, follower, history, ids, refusal
+
+ANY_HISTORY = EngineSettings(memory=ROOM, pump=PumpSettings(undecodable_share_max=1))
+
+
+POISON = {
+    UndecodableReason.EMPTY_VALUE: b"",
+    UndecodableReason.TRUNCATED: segment_value()[:-3],
+    UndecodableReason.UNKNOWN_FRAME_VERSION: segment_value(head=b"\x00\x00\x00"),
+    UndecodableReason.UNKNOWN_API_KEY: segment_value(head=b"\x01\x09\x00"),
+    UndecodableReason.UNKNOWN_RECORD_VERSION: segment_value(head=b"\x01\x00\x07"),
+    UndecodableReason.UNKNOWN_STATE: update_value(state=b"\x09"),
+    UndecodableReason.TRAILING_BYTES: segment_value() + b"\x00",
+}
+
+
+async def test_f62_poison_then_is_set_aside_and_the_good_records_of_the_fetch_apply() -> None:
+    """Each is kept with bytes, partition, offset and reason, counted once, and reading goes on."""
+    world = World()
+    place = world.place(TP)
+    values = [
+        encode_any(started("a")),
+        *POISON.values(),
+        encode_any(finished("a")),
+        encode_any(started("b", 100, 199)),
+    ]
+    world.script.write(place, *values)
+    async with world.engine(ANY_HISTORY) as engine:
+        await until_open(engine, place)
+        assert ids(engine) == [segment_id("a"), segment_id("b")]
+        assert engine.reads.highest_offset(TP, 0) == 99
+        aside = list(engine.incidents.of(metadata_partition=place))
+        assert [found.offset for found in aside] == list(range(1, 1 + len(POISON)))
+        for found, (reason, value) in zip(aside, POISON.items(), strict=True):
+            assert isinstance(found.verdict, Undecodable)
+            assert (found.verdict.reason, found.value) == (reason, value)
+            assert found.seen_ms >= START_MS
+        assert history(engine, world).undecodable == len(POISON)
+        assert follower(engine, world).failures == 0
+
+
+async def test_f62_poison_while_open_then_stops_nothing() -> None:
+    """A bad record that arrives later is set aside, and neither gate nor writer notices."""
+    world = World()
+    place = world.place(TP)
+    world.store(started("a"))
+    async with world.engine() as engine:
+        await until_open(engine, place)
+        world.script.write(place, int32(7))
+        await engine.write(finished("a"))
+        assert engine.reads.highest_offset(TP, 0) == 99
+        assert history(engine, world).undecodable == 1
+        assert engine.statistics().gates[place] == "open"
+
+
+async def test_f62_update_to_started_then_is_rejected_and_no_poison() -> None:
+    """What would stop a stock broker's consumer stops nothing here."""
+    world = World()
+    place = world.place(TP)
+    world.store(started("a"), update("a", SegmentState.COPY_SEGMENT_STARTED), finished("a"))
+    async with world.engine() as engine:
+        await until_open(engine, place)
+        (found,) = engine.incidents.of(segment=segment_id("a").uuid)
+        assert isinstance(found.verdict, Rejected)
+        assert found.verdict.reason is RejectReason.UPDATE_TO_STARTED
+        assert history(engine, world).undecodable == 0
+
+
+async def test_f63_history_when_too_much_was_not_understood_then_stays_closed_for_good() -> None:
+    """Moving past bad records is visible in readiness; good ones that follow do not open it."""
+    world = World()
+    place = world.place(TP)
+    world.script.write(place, *[int32(7)] * 2, *(encode_any(started(n)) for n in range(98)))
+    async with world.engine() as engine:
+        await until_state(engine, "closed", place)
+        error = refusal(engine)
+        assert (error.reason, error.position, error.target) == (Why.NOT_UNDERSTOOD, 100, 100)
+        assert "2 of 100 records" in str(error)
+        world.store(*(started(number) for number in range(100, 600)))
+        await engine.wait_reached({place: 599}, timeout_s=60)
+        await asyncio.sleep(60)
+        assert refusal(engine).reason == Why.NOT_UNDERSTOOD
+    world.script.write(place, encode_any(finished(5)))
+
+
+async def test_f78_rejected_event_then_is_counted_and_shown_with_its_segment() -> None:
+    """Partition, offset, segment, reason and both states are there for who asks."""
+    world = World()
+    place = world.place(TP)
+    world.store(started("a"), delete_finished("a"), finished("a"))
+    async with world.engine() as engine:
+        await until_open(engine, place)
+        (found,) = engine.incidents.of(segment=segment_id("a").uuid)
+        assert (found.metadata_partition, found.offset, found.partition) == (place, 1, TP)
+        assert str(found.verdict) == (
+            "illegal-transition: COPY_SEGMENT_STARTED -> DELETE_SEGMENT_FINISHED"
+        )
+        assert engine.reads.highest_offset(TP, 0) == 99
+        assert engine.read_token()[place] == 2
+
+
+async def test_f78_incidents_when_the_state_is_read_anew_then_are_not_told_twice() -> None:
+    """What is read a second time is seen a second time, and remembered once."""
+    world = World()
+    place = world.place(TP)
+    world.store(finished("gone"), started("a"))
+    async with world.engine() as engine:
+        await until_open(engine, place)
+        world.script.lose_tail(place, 1)
+        await until(lambda: follower(engine, world).beginnings == 2)
+        await until_open(engine, place)
+        assert len(list(engine.incidents.of())) == 1
+
+
+async def test_f62_damaged_batch_then_is_read_anew_and_set_aside_at_last() -> None:
+    """Damage in transit heals by itself; damage that stays is passed, counted and shown."""
+    world = World()
+    place = world.place(TP)
+    world.store(started("a"), finished("a"), started("b", 100, 199))
+    world.script.damage(place, 1)
+    async with world.engine(ANY_HISTORY) as engine:
+        await until_open(engine, place)
+        assert ids(engine) == [segment_id("a"), segment_id("b")]
+        assert engine.reads.highest_offset(TP, 0) is None
+        stands = follower(engine, world)
+        assert (stands.failures, stands.history.undecodable) == (2, 1)
+        (found,) = engine.incidents.of()
+        assert isinstance(found.verdict, Undecodable)
+        assert found.verdict.reason is UndecodableReason.DAMAGED_BATCH
+        assert (found.offset, found.next_offset) == (1, 2)
+        await engine.write(started("c", 200, 299))
+
+
+async def test_f62_damaged_tail_then_is_passed_to_where_the_log_goes_on() -> None:
+    """Also where nothing sound follows: the log says where the set ends, and what comes is read."""
+    world = World()
+    place = world.place(TP)
+    world.store(started("a"), finished("a"))
+    world.script.damage(place, 1)
+    async with world.engine(ANY_HISTORY) as engine:
+        await until_open(engine, place)
+        assert engine.read_token()[place] == 1
+        assert (await engine.write(finished("a"))).offset == 2
+        assert engine.reads.highest_offset(TP, 0) == 99
+
+
+async def test_f62_damage_that_was_in_transit_then_is_not_counted() -> None:
+    """A batch that is sound when it is read anew is applied, and nothing is lost."""
+    world = World()
+    place = world.place(TP)
+    world.store(started("a"), finished("a"))
+    sound = world.topic.partitions[place].batches[1]
+    world.script.damage(place, 1)
+    async with world.engine() as engine:
+        await until(lambda: place in engine.statistics().gates)
+        await until(lambda: follower(engine, world).failures == 1)
+        world.topic.partitions[place].batches[1] = sound
+        await until_open(engine, place)
+        assert engine.reads.highest_offset(TP, 0) == 99
+        assert history(engine, world).undecodable == 0
+
+
+async def test_redelivery_then_is_stepped_over() -> None:
+    """What is delivered a second time changes nothing, and is counted in no verdict."""
+    world = World()
+    place = world.place(TP)
+    world.store(started("a"), finished("a"), delete_started("a"), delete_finished("a"))
+    async with world.engine() as engine:
+        await until_open(engine, place)
+        world.script.deliver_again(place, 4)
+        await engine.write(started("b", 100, 199))
+        assert ids(engine) == [segment_id("b")]
+        shard = engine._gate.shards()[place].shard
+        assert shard is not None
+        assert shard.statistics().redelivered == 4
+        assert shard.statistics().tally.offsets == 5
+
+
+async def test_displaced_segments_then_are_remarked_and_remembered() -> None:
+    """Applied as Kafka applies it, and worth a look all the same."""
+    world = World()
+    place = world.place(TP)
+    for label, last in (("a", 99), ("b", 150)):
+        world.store(started(label, 0, last), finished(label))
+    async with world.engine() as engine:
+        await until_open(engine, place)
+        (found,) = engine.incidents.of()
+        assert found.verdict == Applied(Remark.DISPLACED_ANOTHER_SEGMENT)

@@ -1,0 +1,266 @@
+"""Reads that wait: up to an offset that the reader names, or up to the end of the log."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from rlmm.assignment import Assignment
+from rlmm.engine import EngineSettings
+from rlmm.errors import (
+    AssignmentLost,
+    InvalidArgument,
+    LogUnavailable,
+    NotAssigned,
+    NotReady,
+    OverBudget,
+    Stopped,
+)
+from rlmm.gate.settings import GateSettings
+from rlmm.log.memory_partition import BoundsFault
+from tests.support.builders import finished, segment_id, started
+from tests.support.engines import ROOM, World, until, until_open, until_state
+from tests.support.watching import TP, ids
+
+
+async def test_read_your_writes_in_another_process_then_sees_them() -> None:
+    """A token from one engine makes another wait until it has applied as much."""
+    world = World()
+    place = world.place(TP)
+    async with world.engine() as writer, world.engine() as reader:
+        await until_open(reader, place)
+        for number in range(20):
+            written = await writer.write(started(number))
+            assert writer.read_token()[place] == written.offset
+            await reader.wait_reached({place: written.offset})
+            assert segment_id(number) in ids(reader)
+
+
+async def test_wait_when_already_reached_then_ends_without_a_turn_of_the_loop() -> None:
+    """Nothing is waited for that is there; -1 is the token of an empty partition."""
+    world = World()
+    place = world.place(TP)
+    world.store(started("a"))
+    async with world.engine() as engine:
+        await until_open(engine, 0, 1, 2)
+        token = engine.read_token()
+        assert token == {**dict.fromkeys(range(3), -1), place: 0}
+        wait = engine.wait_reached(token)
+        with pytest.raises(StopIteration):
+            wait.send(None)
+
+
+async def test_wait_for_many_partitions_then_ends_when_all_are_reached() -> None:
+    """The slowest decides."""
+    world = World()
+    mine = [world.partition_on(place) for place in range(3)]
+    async with world.engine() as engine:
+        await until_open(engine, 0, 1, 2)
+        waiting = asyncio.create_task(engine.wait_reached(dict.fromkeys(range(3), 0)))
+        for partition in mine:
+            await asyncio.sleep(0.5)
+            assert not waiting.done()
+            world.store(started(segment_id("a", partition)))
+        await waiting
+        assert engine.statistics().waiting_reads == 0
+
+
+async def test_wait_when_not_reached_in_time_then_says_how_far_it_is() -> None:
+    """At the deadline the reader hears position and target, and may come back."""
+    world = World()
+    place = world.place(TP)
+    loop = asyncio.get_running_loop()
+    async with world.engine() as engine:
+        await until_open(engine, place)
+        for timeout_s, waited_s in ((None, 5.0), (0.25, 0.25), (0, 0)):
+            begun_s = loop.time()
+            with pytest.raises(NotReady) as caught:
+                await engine.wait_reached({place: 4}, timeout_s=timeout_s)
+            assert loop.time() - begun_s == pytest.approx(waited_s)
+            error = caught.value
+            assert (error.reason, error.metadata_partition) == ("behind", place)
+            assert (error.position, error.target, error.records_left) == (0, 5, 5)
+        assert engine.statistics().waiting_reads == 0
+
+
+@pytest.mark.parametrize("offset", [-2, 1.0, "0", True, None], ids=repr)
+async def test_wait_for_what_is_no_offset_then_is_refused(offset: object) -> None:
+    """What cannot be meant is not waited for."""
+    world = World()
+    async with world.engine() as engine:
+        await until_open(engine, 0)
+        with pytest.raises(InvalidArgument):
+            await engine.wait_reached({0: offset})  # type: ignore[dict-item]
+
+
+async def test_f50_wait_when_unassigned_meanwhile_then_says_so_at_once() -> None:
+    """A position that may never come is not waited for; nor is one that is not read here."""
+    world = World()
+    async with world.engine() as engine:
+        await until_open(engine, 0, 1, 2)
+        waiting = asyncio.create_task(engine.wait_reached({0: 5}, timeout_s=60))
+        other = asyncio.create_task(engine.wait_reached({1: 0}, timeout_s=60))
+        await asyncio.sleep(1)
+        engine.reconcile(Assignment.of_metadata([1]))
+        with pytest.raises(AssignmentLost):
+            await waiting
+        with pytest.raises(NotAssigned):
+            await engine.wait_reached({0: 5})
+        world.store(started(segment_id("a", world.partition_on(1))))
+        await other
+
+
+async def test_f101_wait_when_the_engine_stops_then_says_so() -> None:
+    """Whatever a reader waits for, a stop ends it."""
+    world = World()
+    place = world.place(TP)
+    async with world.engine() as engine:
+        await until_open(engine, place)
+        waits = [
+            asyncio.create_task(engine.wait_reached({place: 5}, timeout_s=60)),
+            asyncio.create_task(engine.wait_ready(TP, timeout_s=60)),
+        ]
+        await waits[1]
+        await asyncio.sleep(1)
+    with pytest.raises(Stopped):
+        await waits[0]
+    with pytest.raises(Stopped):
+        await engine.wait_reached({place: 5})
+    assert engine.statistics().waiting_reads == 0
+
+
+async def test_f90_readers_that_wait_then_survive_one_anothers_end() -> None:
+    """Cancelled or timed out, a reader leaves nothing behind and disturbs nobody."""
+    world = World()
+    place = world.place(TP)
+    async with world.engine() as engine:
+        await until_open(engine, place)
+        waits = [
+            asyncio.create_task(
+                engine.wait_reached({place: number // 10}, timeout_s=1 if number % 3 else 60)
+            )
+            for number in range(100)
+        ]
+        await asyncio.sleep(0.5)
+        for wait in waits[::5]:
+            wait.cancel()
+        await asyncio.sleep(1)
+        world.store(*(started(number) for number in range(10)))
+        done = await asyncio.gather(*waits, return_exceptions=True)
+        for number, outcome in enumerate(done):
+            if number % 5 == 0:
+                assert isinstance(outcome, asyncio.CancelledError)
+            elif number % 3:
+                assert isinstance(outcome, NotReady)
+            else:
+                assert outcome is None
+        assert engine.statistics().waiting_reads == 0
+
+
+async def test_readers_when_too_many_wait_then_one_more_is_refused_at_once() -> None:
+    """A bound on what waits, with its own name; who need not wait is let through."""
+    world = World()
+    place = world.place(TP)
+    settings = EngineSettings(memory=ROOM, gate=GateSettings(waiting_max=2))
+    async with world.engine(settings) as engine:
+        await until_open(engine, place)
+        waits = [asyncio.create_task(engine.wait_reached({place: 0})) for _ in range(2)]
+        await asyncio.sleep(0)
+        with pytest.raises(OverBudget, match=r"gate\.waiting_max"):
+            await engine.wait_reached({place: 0})
+        await engine.wait_reached({place: -1})
+        world.store(started("a"))
+        await asyncio.gather(*waits)
+
+
+async def test_wait_when_reached_behind_a_closed_gate_then_the_question_is_still_refused() -> None:
+    """To have been reached is no readiness: the gate decides."""
+    world = World()
+    place = world.place(TP)
+    world.script.write(place, b"\x07", b"\x07")
+    async with world.engine() as engine:
+        await until_state(engine, "closed", place)
+        await engine.wait_reached({place: 1})
+        with pytest.raises(NotReady):
+            engine.reads.segments(TP)
+
+
+async def test_wait_when_the_state_is_read_anew_meanwhile_then_waits_for_that() -> None:
+    """A position counts only while the state behind it does."""
+    world = World()
+    place = world.place(TP)
+    world.store(*(started(number) for number in range(4)))
+    async with world.engine() as engine:
+        await until_open(engine, place)
+        world.script.lose_tail(place, 2)
+        await until_state(engine, "replaying", place)
+        waiting = asyncio.create_task(engine.wait_reached({place: 3}, timeout_s=60))
+        await until_open(engine, place)
+        assert not waiting.done()
+        world.store(started(10), started(11))
+        await waiting
+        assert ids(engine) == [segment_id(number) for number in (0, 1, 10, 11)]
+
+
+# -------------------------------------------------------------------------------- linearizable
+
+
+async def test_current_read_then_sees_everything_that_was_stored_before_it() -> None:
+    """The end of the log is asked for first, whoever wrote."""
+    world = World()
+    place = world.place(TP)
+    world.store(started("a"))
+    async with world.engine() as engine:
+        await until_open(engine, place)
+        world.script.stall(place)
+        world.store(finished("a"))
+        waiting = asyncio.create_task(engine.wait_current(TP))
+        await asyncio.sleep(1)
+        assert not waiting.done()
+        world.script.resume(place)
+        await waiting
+        assert engine.reads.highest_offset(TP, 0) == 99
+
+
+async def test_current_read_of_what_is_not_assigned_then_asks_nobody() -> None:
+    """Assignment is judged before the log is asked."""
+    world = World()
+    world.script.fail_bounds(world.place(TP), BoundsFault.HANGS)
+    async with world.engine(assignment=Assignment.nothing()) as engine:
+        await until(lambda: engine.identity is not None)
+        with pytest.raises(NotAssigned):
+            await engine.wait_current(TP)
+
+
+@pytest.mark.parametrize("fault", list(BoundsFault), ids=lambda fault: fault.value)
+async def test_current_read_when_the_end_is_not_told_then_ends_by_its_deadline(
+    fault: BoundsFault,
+) -> None:
+    """Without an end nothing can be promised, and nothing is answered as if it were."""
+    world = World()
+    place = world.place(TP)
+    loop = asyncio.get_running_loop()
+    async with world.engine() as engine:
+        await until_open(engine, place)
+        world.script.fail_bounds(place, fault)
+        begun_s = loop.time()
+        with pytest.raises((LogUnavailable, NotReady)):
+            await engine.wait_current(TP, timeout_s=2)
+        assert loop.time() - begun_s <= 2
+
+
+async def test_current_read_when_the_reader_is_stalled_then_ends_by_its_deadline() -> None:
+    """Question and wait share one deadline."""
+    world = World()
+    place = world.place(TP)
+    loop = asyncio.get_running_loop()
+    async with world.engine() as engine:
+        await until_open(engine, place)
+        world.script.stall(place)
+        world.store(started("a"))
+        begun_s = loop.time()
+        with pytest.raises(NotReady) as caught:
+            await engine.wait_current(TP, timeout_s=2)
+        assert loop.time() - begun_s == pytest.approx(2)
+        assert (caught.value.position, caught.value.target) == (0, 1)

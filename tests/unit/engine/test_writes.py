@@ -1,0 +1,258 @@
+"""Writing through an engine: every writer is told what became of exactly its event."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.assignment import Assignment
+from rlmm.errors import (
+    EventRejected,
+    InvalidArgument,
+    NotAssigned,
+    NotPublishable,
+    NotWritable,
+)
+from rlmm.metadata.segment import PartitionDeleteState, SegmentState
+from rlmm.metadata.verdicts import APPLIED, DUPLICATE, RejectReason, Remark
+from tests.support.builders import (
+    delete_finished,
+    delete_started,
+    finished,
+    partition_delete,
+    segment_id,
+    started,
+    update,
+)
+from tests.support.engines import World, until, until_open
+from tests.support.odd_log import OddLog
+
+if TYPE_CHECKING:
+    from rlmm.engine import Engine
+    from rlmm.metadata.events import Event
+from tests.support.watching import TP, log_end
+
+MARKED, STARTED, FINISHED = PartitionDeleteState
+
+
+async def rejection(engine: Engine, event: Event) -> EventRejected:
+    """How the engine refuses *event*."""
+    with pytest.raises(EventRejected) as caught:
+        await engine.write(event)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("stored", "event", "reason", "current", "requested"),
+    [
+        ([], finished("a"), RejectReason.UNKNOWN_SEGMENT, None, "COPY_SEGMENT_FINISHED"),
+        (
+            [started("a"), finished("a")],
+            started("a"),
+            RejectReason.ILLEGAL_TRANSITION,
+            "COPY_SEGMENT_FINISHED",
+            "COPY_SEGMENT_STARTED",
+        ),
+        (
+            [started("a")],
+            delete_finished("a"),
+            RejectReason.ILLEGAL_TRANSITION,
+            "COPY_SEGMENT_STARTED",
+            "DELETE_SEGMENT_FINISHED",
+        ),
+        (
+            [],
+            partition_delete(FINISHED),
+            RejectReason.ILLEGAL_TRANSITION,
+            None,
+            "DELETE_PARTITION_FINISHED",
+        ),
+        (
+            [partition_delete(MARKED), partition_delete(STARTED)],
+            partition_delete(MARKED),
+            RejectReason.ILLEGAL_TRANSITION,
+            "DELETE_PARTITION_STARTED",
+            "DELETE_PARTITION_MARKED",
+        ),
+    ],
+    ids=["unknown-id", "same-id-twice", "cs-to-df", "finished-first", "f82-backwards"],
+)
+async def test_f51_event_that_would_be_rejected_then_never_becomes_durable(
+    stored: list[Event],
+    event: Event,
+    reason: RejectReason,
+    current: str | None,
+    requested: str,
+) -> None:
+    """The writer hears reason, current and requested state; no junk is stored."""
+    world = World()
+    async with world.engine() as engine:
+        for before in stored:
+            await engine.write(before)
+        end = log_end(world)
+        error = await rejection(engine, event)
+        assert (error.reason, error.current, error.requested) == (reason, current, requested)
+        assert error.stored_at is None
+        assert "nothing was written" in str(error)
+        assert str(TP) in str(error)
+        assert log_end(world) == end
+        assert engine.statistics().writes.rejected_before == 1
+
+
+async def test_f51_event_when_another_comes_first_then_is_told_after_it_was_stored() -> None:
+    """What could not be known beforehand is the verdict on exactly that event, with its place."""
+    world = World()
+    log = OddLog(world.topic)
+    place = world.place(TP)
+    world.store(started("a"), finished("a"))
+    async with world.engine(log=log) as engine:
+        await until_open(engine, place)
+        world.script.stall(place)
+        world.store(delete_started("a"), delete_finished("a"))
+        writing = asyncio.create_task(engine.write(finished("a", event_timestamp_ms=7)))
+        await until(lambda: log_end(world) == 5)
+        world.script.resume(place)
+        with pytest.raises(EventRejected) as caught:
+            await writing
+        error = caught.value
+        assert (error.reason, error.stored_at) == (RejectReason.UNKNOWN_SEGMENT, (place, 4))
+        assert f"stored at offset 4 of metadata partition {place}" in str(error)
+        assert engine.statistics().writes.rejected_after == 1
+
+
+async def test_f51_rejection_that_is_read_before_its_offset_is_told_then_is_not_lost() -> None:
+    """The reader is faster than the append's answer, and loses and regains the log in between."""
+    world = World()
+    log = OddLog(world.topic)
+    place = world.place(TP)
+    world.store(started("a"), finished("a"))
+    async with world.engine(log=log) as engine:
+        await until_open(engine, place)
+        log.told_late.clear()
+        world.script.stall(place)
+        world.store(delete_started("a"), delete_finished("a"))
+        writing = asyncio.create_task(engine.write(finished("a", event_timestamp_ms=7)))
+        await until(lambda: log_end(world) == 5)
+        world.script.resume(place)
+        await engine.wait_reached({place: 4})
+        world.script.withdraw_rights()
+        await until(lambda: engine.statistics().gates[place] == "closed")
+        world.script.restore()
+        await until_open(engine, place)
+        log.told_late.set()
+        with pytest.raises(EventRejected) as caught:
+            await writing
+        assert caught.value.stored_at == (place, 4)
+
+
+async def test_f51_writers_at_once_then_each_hears_of_its_own_event() -> None:
+    """A hundred writers of ten segments: one of each is applied, the others are repeats of it."""
+    world = World()
+    async with world.engine() as engine:
+        await until_open(engine, world.place(TP))
+        written = await asyncio.gather(
+            *(engine.write(started(number % 10)) for number in range(100))
+        )
+        assert len({found.offset for found in written}) == 100
+        verdicts = [found.verdict for found in sorted(written, key=lambda found: found.offset)]
+        assert verdicts == [APPLIED] * 10 + [DUPLICATE] * 90
+        assert engine.statistics().writes.applied == 10
+        assert engine.statistics().writes.duplicate == 90
+        assert engine.statistics().writes.pending == 0
+
+
+async def test_f52_exact_retry_then_is_a_success_that_is_told_as_a_repeat() -> None:
+    """A writer that asks again hears that nothing changed."""
+    world = World()
+    async with world.engine() as engine:
+        for event in (started("a"), finished("a"), partition_delete(MARKED)):
+            assert (await engine.write(event)).verdict == APPLIED
+            assert (await engine.write(event)).verdict == DUPLICATE
+        assert len(engine.reads.segments(TP)) == 1
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        *(started("a", state=state) for state in SegmentState if state),
+        update("a", SegmentState.COPY_SEGMENT_STARTED),
+    ],
+    ids=["add-finished", "add-delete-started", "add-delete-finished", "update-to-started"],
+)
+async def test_f53_event_in_the_wrong_state_then_is_refused_and_the_log_end_stays(
+    event: Event,
+) -> None:
+    """What a broker's consumer could not digest is refused before anything else is looked at."""
+    world = World()
+    for assignment in (Assignment.everything(), Assignment.nothing()):
+        async with world.engine(assignment=assignment) as engine:
+            for write in (engine.write, engine.store):
+                with pytest.raises(NotPublishable):
+                    await write(event)
+    assert log_end(world) == 0
+
+
+async def test_f58_add_to_a_partition_under_deletion_then_is_refused_and_counted_in_replay() -> (
+    None
+):
+    """A writer is told; what others stored all the same is applied and remembered."""
+    world = World()
+    place = world.place(TP)
+    async with world.engine() as engine:
+        await engine.write(partition_delete(MARKED))
+        error = await rejection(engine, started("a"))
+        assert error.reason == RejectReason.PARTITION_BEING_DELETED
+        assert error.current == "DELETE_PARTITION_MARKED"
+        assert log_end(world) == 1
+        world.store(started("a"))
+        await engine.wait_reached({place: 1})
+        (incident,) = engine.incidents.of(partition=TP)
+        assert incident.verdict.remark is Remark.PARTITION_BEING_DELETED  # type: ignore[union-attr]
+        assert len(engine.reads.segments(TP)) == 1
+
+
+async def test_f60_custom_metadata_then_is_what_the_last_update_says() -> None:
+    """An update that repeats it keeps it; one without it erases it, as in Kafka."""
+    world = World()
+    async with world.engine() as engine:
+        for label in ("a", "b"):
+            await engine.write(started(label))
+            await engine.write(finished(label, custom_metadata=b"tier"))
+        await engine.write(delete_started("a", custom_metadata=b"tier"))
+        await engine.write(delete_started("b"))
+        found = {segment.id: segment.custom_metadata for segment in engine.reads.segments(TP)}
+        assert found == {segment_id("a"): b"tier", segment_id("b"): None}
+
+
+@pytest.mark.parametrize("number", [-1, 3, 2**31], ids=str)
+async def test_f61_metadata_partition_that_does_not_exist_then_is_refused_before_any_io(
+    number: int,
+) -> None:
+    """A number outside of the topic is an error at the call, wherever one can be named."""
+    world = World()
+    log = OddLog(world.topic)
+    async with world.engine(log=log) as engine:
+        await until_open(engine, 0, 1, 2)
+        asked = (log.bounds_asked, log.appends)
+        with pytest.raises(InvalidArgument, match=str(number)):
+            engine.reconcile(Assignment.of_metadata([number]))
+        with pytest.raises(NotAssigned, match=str(number)):
+            await engine.wait_reached({number: 0})
+        assert (log.bounds_asked, log.appends) == asked
+
+
+async def test_observer_then_writes_nothing_and_reads_everything() -> None:
+    """An observer has no way to write, in the engine as well as in its log."""
+    world = World()
+    world.store(started("a"))
+    async with world.engine(log=world.log(is_observer=True), is_observer=True) as engine:
+        await until_open(engine, world.place(TP))
+        for write in (engine.write, engine.store):
+            with pytest.raises(NotWritable):
+                await write(finished("a"))
+            with pytest.raises(NotPublishable):
+                await write(update("a", SegmentState.COPY_SEGMENT_STARTED))
+        assert len(engine.reads.segments(TP)) == 1
+        assert log_end(world) == 1

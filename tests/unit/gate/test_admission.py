@@ -1,0 +1,300 @@
+"""Who may ask now: four answers that a caller must tell apart."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.assignment import Assignment
+from rlmm.errors import NotAssigned, NotReady, PumpFailed, Stopped, UnknownPartition
+from rlmm.gate.admission import Gate, require_known
+from rlmm.gate.state import GateState
+from rlmm.metadata.partitioner import metadata_partition_for
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.segment import PartitionDeleteState
+from rlmm.progress import CaughtUp, FellBehind, Lost, Reassigned, ReplayProgress, Why
+from tests.support.builders import partition_delete, started, tp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+COUNT = 4
+TP = tp()
+PLACE = metadata_partition_for(TP.topic_id, TP.partition, COUNT)
+MARKED, STARTED, FINISHED = PartitionDeleteState
+
+
+def progress(
+    position: int = 0, target: int | None = None, log_end: int | None = None
+) -> ReplayProgress:
+    """How the metadata partition of `TP` stands."""
+    return ReplayProgress(PLACE, position, target, 0, log_end, 0.0)
+
+
+def loading(**options: int) -> Gate:
+    """A gate that knows the topic, answers for all, and holds an empty shard that is not ready."""
+    gate = Gate(**options)
+    gate.connect(COUNT)
+    gate.assign(Assignment.everything())
+    gate.begin(PLACE, progress())
+    gate.hold(PLACE, PythonShard(PLACE))
+    return gate
+
+
+def opened() -> Gate:
+    """The same, open."""
+    gate = loading()
+    gate.meet(PLACE, CaughtUp(), progress(0, 0, 0))
+    return gate
+
+
+def refusal(gate: Gate) -> NotReady:
+    """What a question about `TP` meets."""
+    with pytest.raises(NotReady) as caught:
+        gate.admit(TP)
+    return caught.value
+
+
+# -------------------------------------------------------------------------------- not assigned
+
+
+def test_f23_gate_when_never_told_anything_then_is_not_ready() -> None:
+    """Before the log is reached nobody knows what is assigned: every question has to wait."""
+    gate = Gate()
+    error = refusal(gate)
+    assert (error.reason, error.metadata_partition) == ("connecting", None)
+    assert "not been reached" in str(error)
+
+
+def test_f23_gate_when_nothing_is_assigned_then_says_so() -> None:
+    """A service that was given nothing says that it is not assigned, not that it is not ready."""
+    gate = Gate()
+    gate.connect(COUNT)
+    with pytest.raises(NotAssigned, match="answers for none") as caught:
+        gate.admit(TP)
+    assert caught.value.metadata_partition == PLACE
+
+
+def test_f22_partition_when_wanted_but_not_begun_then_is_not_ready() -> None:
+    """Wanted and not loaded is something else than not wanted."""
+    gate = Gate()
+    gate.connect(COUNT)
+    gate.assign(Assignment.of_user([TP]))
+    error = refusal(gate)
+    assert (error.reason, error.metadata_partition, error.position) == ("loading", PLACE, None)
+    with pytest.raises(NotAssigned):
+        gate.admit(tp("other"))
+
+
+def test_f21_partition_when_taken_away_then_is_not_assigned_at_once() -> None:
+    """The assignment decides before the gate does: what is held is not answered from."""
+    gate = opened()
+    gate.admit(TP)
+    gate.assign(Assignment.of_user([tp("other")]))
+    with pytest.raises(NotAssigned):
+        gate.admit(TP)
+
+
+# ---------------------------------------------------------------------------------- not ready
+
+
+@pytest.mark.parametrize(
+    ("fact", "state"),
+    [
+        (CaughtUp(), GateState.OPEN),
+        (FellBehind(Why.BEHIND, "late"), GateState.STALE),
+        (Lost(Why.DAMAGED, "broken"), GateState.CLOSED),
+        (Reassigned(), GateState.REPLAYING),
+    ],
+    ids=["caught-up", "behind", "lost", "reassigned"],
+)
+def test_f20_question_when_the_gate_is_not_open_then_is_refused(
+    fact: CaughtUp | FellBehind | Lost | Reassigned, state: GateState
+) -> None:
+    """Only an open gate lets anything through, whatever is held behind it."""
+    gate = opened()
+    gate.meet(PLACE, fact, progress(0, 0, 0))
+    assert gate.state(PLACE) is state
+    assert gate.is_open(PLACE) is (state is GateState.OPEN)
+    if state is GateState.OPEN:
+        gate.admit(TP)
+    else:
+        refusal(gate)
+
+
+def test_f32_refusal_then_has_everything_a_caller_needs_in_fields() -> None:
+    """User partition and metadata partition apart, position, target, what is left, a hint."""
+    gate = loading()
+    gate.meet(PLACE, Reassigned(Why.REPLAYING), progress(0, 500, 600))
+    error = refusal(gate)
+    assert error.user_partition == str(TP)
+    assert error.metadata_partition == PLACE
+    assert (error.position, error.target, error.records_left) == (0, 500, 500)
+    assert (error.reason, error.retry_after_ms) == ("replaying", 1_000)
+    assert f"{TP} in metadata partition {PLACE} is not ready (replaying)" in str(error)
+    assert "position 0, target 500" in str(error)
+
+
+def test_f32_position_then_is_the_shards_own_and_not_the_one_told_last() -> None:
+    """What is told on a timer is older than what is held."""
+    gate = loading()
+    shard = PythonShard(PLACE, 123)
+    gate.hold(PLACE, shard)
+    gate.meet(PLACE, Reassigned(Why.REPLAYING), progress(100, 500, 500))
+    error = refusal(gate)
+    assert (error.position, error.records_left) == (123, 377)
+
+
+def test_f32_stale_refusal_then_tells_what_is_left_to_the_end_known_now() -> None:
+    """Who fell behind has passed the target of its beginning long ago; the end is what counts."""
+    gate = opened()
+    gate.hold(PLACE, PythonShard(PLACE, 500))
+    gate.meet(PLACE, FellBehind(Why.BEHIND, "late"), progress(500, 400, 900))
+    error = refusal(gate)
+    assert (error.reason, error.position, error.target) == ("behind", 500, 900)
+    assert error.records_left == 400
+    assert "late" in str(error)
+
+
+def test_f66_state_that_is_given_up_then_tells_no_position() -> None:
+    """What was read is void: neither its position nor its target mean anything to a caller."""
+    gate = opened()
+    gate.hold(PLACE, PythonShard(PLACE, 500))
+    gate.meet(PLACE, Reassigned(Why.LOADING, "out of range"), progress(500, 400, 900))
+    error = refusal(gate)
+    assert (error.reason, error.position, error.target) == ("loading", None, None)
+    assert gate.shards()[PLACE].shard is None
+    assert "out of range" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("left", "hint_ms"),
+    [(0, 1_000), (99_999, 1_000), (500_000, 5_000), (10_000_000, 10_000)],
+    ids=["nothing", "little", "much", "very-much"],
+)
+def test_f33_hint_then_grows_with_what_is_left_within_bounds(left: int, hint_ms: int) -> None:
+    """The more is left to be read, the later is asked again; never at once, never too late."""
+    gate = loading()
+    gate.meet(PLACE, Reassigned(Why.REPLAYING), progress(0, left, left))
+    assert refusal(gate).retry_after_ms == hint_ms
+
+
+def test_f33_hint_when_chosen_then_is_given() -> None:
+    """Also while the log has not been reached, and while nobody knows how much is left."""
+    gate = Gate(retry_after_ms=77, retry_after_ms_max=99)
+    assert refusal(gate).retry_after_ms == 77
+    gate = loading(retry_after_ms=77, retry_after_ms_max=99)
+    assert refusal(gate).retry_after_ms == 77
+    gate.meet(PLACE, Reassigned(Why.REPLAYING), progress(0, 10**9, 10**9))
+    assert refusal(gate).retry_after_ms == 99
+
+
+def test_f94_gate_when_connected_then_nothing_of_another_topic_is_answered() -> None:
+    """Reaching the log makes every earlier answer void; the window stays closed."""
+    gate = opened()
+    gate.connect(COUNT)
+    assert refusal(gate).reason == "loading"
+    gate.hold(PLACE, PythonShard(PLACE))  # of a reader that is about to be ended
+    refusal(gate)
+
+
+def test_f6_gate_when_the_topic_is_gone_then_is_not_ready_and_says_why() -> None:
+    """A topic that is not known any more is answered from by nobody."""
+    gate = opened()
+    gate.disconnect("another topic")
+    error = refusal(gate)
+    assert error.reason == "connecting"
+    assert "another topic" in str(error)
+    assert gate.state(PLACE) is None
+
+
+def test_place_when_the_count_changes_then_is_computed_anew() -> None:
+    """What was remembered of a topic with another partition count is forgotten."""
+    gate = opened()
+    assert gate.place_of(TP) == PLACE
+    gate.connect(COUNT + 3)
+    assert gate.place_of(TP) == metadata_partition_for(TP.topic_id, TP.partition, COUNT + 3)
+
+
+@pytest.mark.parametrize("error", [Stopped, PumpFailed], ids=lambda kind: kind.code)
+def test_f26_gate_when_all_has_ended_then_refuses_everything_by_that_name(
+    error: type[Stopped | PumpFailed],
+) -> None:
+    """Frozen state is never served as current, whether it was open or not even connected."""
+    for gate in (opened(), loading(), Gate()):
+        gate.stop(error, "over")
+        for ask in (gate.admit, gate.require_assigned, gate.place_of):
+            with pytest.raises(error, match="over"):
+                ask(TP)
+        assert isinstance(gate.refusal(PLACE), error)
+        assert not gate.is_open(PLACE)
+
+
+# ------------------------------------------------------------------------------------- waiting
+
+
+async def test_wait_when_the_gate_opens_then_ends() -> None:
+    """Who waits is woken by the opening itself, not by looking again."""
+    gate = loading()
+    waiting = asyncio.create_task(gate.wait_open(TP))
+    await asyncio.sleep(0)
+    gate.meet(PLACE, FellBehind(Why.REPLAYING, ""), progress())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    gate.meet(PLACE, CaughtUp(), progress())
+    await waiting
+
+
+@pytest.mark.parametrize(
+    ("end", "error"),
+    [
+        (lambda gate: gate.assign(Assignment.nothing()), NotAssigned),
+        (lambda gate: gate.stop(Stopped, "over"), Stopped),
+    ],
+    ids=["taken-away", "stopped"],
+)
+async def test_f50_wait_when_it_cannot_open_any_more_then_says_why(
+    end: Callable[[Gate], None], error: type[Exception]
+) -> None:
+    """A wait for readiness ends with what makes it pointless."""
+    gate = loading()
+    waiting = asyncio.create_task(gate.wait_open(TP))
+    await asyncio.sleep(0)
+    end(gate)
+    with pytest.raises(error):
+        await waiting
+
+
+@pytest.mark.parametrize("ends", [False, True], ids=["connects", "ends"])
+async def test_wait_for_the_topic_then_ends_when_it_is_known_or_all_ends(*, ends: bool) -> None:
+    """A writer that only needs to know where an event belongs waits for no more than that."""
+    gate = Gate()
+    waiting = asyncio.create_task(gate.wait_connected())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    if ends:
+        gate.stop(Stopped, "over")
+    else:
+        gate.connect(COUNT)
+    await waiting
+
+
+# ------------------------------------------------------------------------------------- unknown
+
+
+def test_f83_partition_then_is_unknown_until_something_of_it_was_stored() -> None:
+    """Never heard of, known without a segment, and deleted are told apart."""
+    shard = PythonShard(PLACE)
+    with pytest.raises(UnknownPartition, match="no event of it was ever stored"):
+        require_known(shard, TP)
+    shard.apply_event(partition_delete(MARKED))
+    require_known(shard, TP)
+    shard.apply_event(partition_delete(STARTED))
+    require_known(shard, TP)
+    shard.apply_event(partition_delete(FINISHED))
+    with pytest.raises(UnknownPartition, match="deletion is finished"):
+        require_known(shard, TP)
+    shard.apply_event(started("late"))
+    require_known(shard, TP)

@@ -1,0 +1,142 @@
+"""Waiting until a metadata partition is read up to an offset."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from rlmm.errors import AssignmentLost, Stopped
+from rlmm.gate.barrier import Barrier
+
+
+async def waiting_for(
+    barrier: Barrier, *next_offsets: int, partition: int = 0
+) -> list[asyncio.Task[None]]:
+    """A task for each position, each of which has come to wait."""
+    tasks = [asyncio.create_task(barrier.wait(partition, offset)) for offset in next_offsets]
+    await asyncio.sleep(0)
+    return tasks
+
+
+async def settle() -> None:
+    """Let whoever was woken or cancelled run."""
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+
+async def test_advance_then_wakes_exactly_who_is_passed() -> None:
+    """A waiter for [0, n) wakes when the position is n, and not before."""
+    barrier = Barrier()
+    tasks = await waiting_for(barrier, 7, 3, 5, 5)
+    assert barrier.waiting == 4
+    barrier.advance(0, 2)
+    barrier.advance(0, 4)
+    await settle()
+    assert [task.done() for task in tasks] == [False, True, False, False]
+    barrier.advance(0, 6)
+    await settle()
+    assert [task.done() for task in tasks] == [False, True, True, True]
+    barrier.advance(0, 100)
+    await asyncio.gather(*tasks)
+    assert barrier.waiting == 0
+
+
+async def test_advance_when_on_another_partition_then_wakes_nobody() -> None:
+    """Offsets of one metadata partition say nothing of another."""
+    barrier = Barrier()
+    (task,) = await waiting_for(barrier, 3, partition=1)
+    barrier.advance(0, 100)
+    await settle()
+    assert not task.done()
+    barrier.advance(1, 3)
+    await task
+
+
+async def test_f90_waiter_when_cancelled_then_the_others_are_woken_as_before() -> None:
+    """Waiting readers survive one another's cancellation, and none is left behind."""
+    barrier = Barrier()
+    tasks = await waiting_for(barrier, *range(1, 101))
+    for task in tasks[::2]:
+        task.cancel()
+    await settle()
+    assert barrier.waiting == 50
+    barrier.advance(0, 60)
+    await settle()
+    assert [task.done() for task in tasks[1::2]] == [True] * 30 + [False] * 20
+    barrier.advance(0, 100)
+    await asyncio.gather(*tasks[1::2])
+    assert barrier.waiting == 0
+    assert not barrier._lines
+
+
+async def test_f90_waiters_when_all_leave_then_nothing_is_left_of_them() -> None:
+    """Reads that time out again and again while nothing is read leave no memory behind."""
+    barrier = Barrier()
+    for _ in range(20):
+        tasks = await waiting_for(barrier, *range(1, 51))
+        for task in tasks:
+            task.cancel()
+        await settle()
+    assert barrier.waiting == 0
+    assert not barrier._lines
+    stays, *gone = await waiting_for(barrier, *range(1, 101))
+    for task in gone:
+        task.cancel()
+    await settle()
+    assert len(barrier._lines[0].waiters) <= 2
+    barrier.advance(0, 1)
+    await stays
+
+
+async def test_f90_waiters_when_very_many_leave_one_by_one_then_each_costs_little(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The line is put in order a few times, not once for each that leaves."""
+    orders = 0
+
+    def heapify(waiters: list[object]) -> None:
+        nonlocal orders
+        orders += 1
+
+    monkeypatch.setattr("rlmm.gate.barrier.heapify", heapify)
+    barrier = Barrier()
+    tasks = await waiting_for(barrier, *[9] * 1_024)
+    for task in tasks:
+        task.cancel()
+        await asyncio.sleep(0)
+    await settle()
+    assert barrier.waiting == 0
+    assert orders <= 12
+
+
+async def test_f50_fail_then_ends_one_partition_and_the_rest_wait_on() -> None:
+    """Where a position may never come, whoever waits for it is told why."""
+    barrier = Barrier()
+    (here,) = await waiting_for(barrier, 5, partition=0)
+    (there,) = await waiting_for(barrier, 5, partition=1)
+    barrier.fail(0, AssignmentLost, "taken away")
+    with pytest.raises(AssignmentLost, match="taken away"):
+        await here
+    assert not there.done()
+    barrier.fail_all(Stopped, "over")
+    with pytest.raises(Stopped):
+        await there
+    assert barrier.waiting == 0
+
+
+async def test_fail_when_a_waiter_was_woken_or_cancelled_then_it_is_left_alone() -> None:
+    """Each waiter ends once, and by what came first."""
+    barrier = Barrier()
+    woken, cancelled, failed = await waiting_for(barrier, 1, 2, 3)
+    barrier.advance(0, 1)
+    cancelled.cancel()
+    barrier.fail(0, Stopped, "over")
+    await asyncio.wait([woken, cancelled, failed])
+    assert woken.exception() is None
+    assert cancelled.cancelled()
+    assert isinstance(failed.exception(), Stopped)
+    assert barrier.waiting == 0
+    (again,) = await waiting_for(barrier, 4)
+    barrier.advance(0, 4)
+    await again

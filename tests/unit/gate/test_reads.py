@@ -1,0 +1,245 @@
+"""Every question that is answered: what is wrong in itself, who may ask, and what the answer is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.assignment import Assignment
+from rlmm.errors import InvalidArgument, NotAssigned, NotReady, RlmmError, Stopped, UnknownPartition
+from rlmm.gate.admission import Gate
+from rlmm.gate.reads import LOOKUPS_MAX, Reads
+from rlmm.metadata.partitioner import metadata_partition_for
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.segment import PartitionDeleteState
+from rlmm.progress import CaughtUp, ReplayProgress
+from tests.support.builders import finished, partition_delete, segment_id, started, tp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+COUNT = 4
+TP = tp()
+PLACE = metadata_partition_for(TP.topic_id, TP.partition, COUNT)
+UNKNOWN = next(
+    found
+    for number in range(99)
+    if metadata_partition_for((found := tp("unknown", number)).topic_id, number, COUNT) == PLACE
+)
+MARKED, STARTED, FINISHED = PartitionDeleteState
+A, B = segment_id("a"), segment_id("b")
+
+QUESTIONS: dict[str, Callable[[Reads], Any]] = {
+    "segment_for": lambda reads: reads.segment_for(TP, 0, 50),
+    "segment": lambda reads: reads.segment(A),
+    "next_segment_with_txn_index": lambda reads: reads.next_segment_with_txn_index(TP, 0, 0),
+    "highest_offset": lambda reads: reads.highest_offset(TP, 0),
+    "segments": lambda reads: reads.segments(TP),
+    "segments_of_epoch": lambda reads: reads.segments_of_epoch(TP, 0),
+    "size": lambda reads: reads.size(TP),
+    "size_of_epoch": lambda reads: reads.size_of_epoch(TP, 0),
+    "partition_delete": lambda reads: reads.partition_delete(TP),
+}
+ALL = pytest.mark.parametrize("ask", QUESTIONS.values(), ids=QUESTIONS.keys())
+
+
+class Asked:
+    """Reads over a gate and one shard, which hold a finished and an open copy."""
+
+    def __init__(self, *, is_open: bool = True) -> None:
+        self.shard = PythonShard(PLACE)
+        for event in (started("a"), finished("a"), started("b", 100, 199)):
+            self.shard.apply_event(event)
+        self.gate = Gate()
+        self.gate.connect(COUNT)
+        self.gate.assign(Assignment.everything())
+        self.gate.begin(PLACE, ReplayProgress(PLACE, 0, 3, 0, 3, 0.0))
+        self.gate.hold(PLACE, self.shard)
+        if is_open:
+            self.gate.meet(PLACE, CaughtUp(), ReplayProgress(PLACE, 3, 3, 0, 3, 0.0))
+        self.reads = Reads(self.gate)
+
+
+def test_questions_when_open_then_are_answered_as_the_shard_answers() -> None:
+    """Admission adds nothing to an answer and takes nothing away."""
+    reads = Asked().reads
+    answers = {name: ask(reads) for name, ask in QUESTIONS.items()}
+    a, b = answers["segments"]
+    assert (a.id, b.id) == (A, B)
+    assert answers == {
+        "segment_for": a,
+        "segment": a,
+        "next_segment_with_txn_index": a,
+        "highest_offset": 99,
+        "segments": [a, b],
+        "segments_of_epoch": [a, b],
+        "size": 2 * 1024,
+        "size_of_epoch": 2 * 1024,
+        "partition_delete": None,
+    }
+    assert reads.segment_for(TP, 0, 150) is None
+    assert reads.highest_offset(TP, 9) is None
+
+
+@ALL
+def test_f20_question_when_not_caught_up_then_is_refused(ask: Callable[[Reads], Any]) -> None:
+    """One gate decides for all of them: no partial list, no empty answer while behind."""
+    with pytest.raises(NotReady) as caught:
+        ask(Asked(is_open=False).reads)
+    assert caught.value.metadata_partition == PLACE
+
+
+@ALL
+def test_f21_question_when_taken_away_then_is_refused_as_not_assigned(
+    ask: Callable[[Reads], Any],
+) -> None:
+    """The same answer for each of them, though the segments are still held."""
+    asked = Asked()
+    asked.gate.assign(Assignment.nothing())
+    with pytest.raises(NotAssigned):
+        ask(asked.reads)
+
+
+@ALL
+def test_f26_question_when_all_has_ended_then_is_refused(ask: Callable[[Reads], Any]) -> None:
+    """A frozen state is not answered from."""
+    asked = Asked()
+    asked.gate.stop(Stopped, "over")
+    with pytest.raises(Stopped):
+        ask(asked.reads)
+
+
+@ALL
+def test_f83_question_about_an_unknown_partition_then_is_told_apart(
+    ask: Callable[[Reads], Any],
+) -> None:
+    """Unknown is neither empty nor not ready."""
+    asked = Asked()
+    asked.gate.hold(PLACE, PythonShard(PLACE, 3))
+    with pytest.raises(UnknownPartition):
+        ask(asked.reads)
+
+
+def test_f83_known_partition_without_segments_then_is_answered_empty() -> None:
+    """A partition of which only its deletion is known has no segments, and that is an answer."""
+    asked = Asked()
+    shard = PythonShard(PLACE)
+    shard.apply_event(partition_delete(MARKED))
+    asked.gate.hold(PLACE, shard)
+    reads = asked.reads
+    assert reads.segments(TP) == []
+    assert reads.segment_for(TP, 0, 0) is None
+    assert reads.size(TP) == 0
+    assert reads.partition_delete(TP) == partition_delete(MARKED)
+
+
+def test_f82_deleted_partition_then_is_unknown_but_its_deletion_is_told() -> None:
+    """How a deletion ended can be asked for also where nothing else is left."""
+    asked = Asked()
+    for state in (MARKED, STARTED, FINISHED):
+        asked.shard.apply_event(partition_delete(state))
+    with pytest.raises(UnknownPartition, match="finished"):
+        asked.reads.segments(TP)
+    found = asked.reads.partition_delete(TP)
+    assert found is not None
+    assert found.state is FINISHED
+
+
+BAD_EPOCHS = [-1, 2**31, True, 1.0, "0", None]
+BAD_OFFSETS = [-1, 2**63, True, 1.0, "0", None]
+
+
+@pytest.mark.parametrize(
+    ("ask", "bad"),
+    [
+        *((lambda reads, bad: reads.segment_for(TP, bad, 0), bad) for bad in BAD_EPOCHS),
+        *((lambda reads, bad: reads.segment_for(TP, 0, bad), bad) for bad in BAD_OFFSETS),
+        *(
+            (lambda reads, bad: reads.next_segment_with_txn_index(TP, bad, 0), bad)
+            for bad in BAD_EPOCHS
+        ),
+        *(
+            (lambda reads, bad: reads.next_segment_with_txn_index(TP, 0, bad), bad)
+            for bad in BAD_OFFSETS
+        ),
+        *((lambda reads, bad: reads.highest_offset(TP, bad), bad) for bad in BAD_EPOCHS),
+        *((lambda reads, bad: reads.segments_of_epoch(TP, bad), bad) for bad in BAD_EPOCHS),
+        *((lambda reads, bad: reads.size_of_epoch(TP, bad), bad) for bad in BAD_EPOCHS),
+    ],
+)
+def test_question_that_cannot_be_meant_then_is_refused_before_anything_else(
+    ask: Callable[[Reads, Any], Any], bad: object
+) -> None:
+    """Validation comes before assignment and readiness: the same answer in every state."""
+    closed = Asked(is_open=False)
+    closed.gate.assign(Assignment.nothing())
+    for asked in (Asked(), closed):
+        with pytest.raises(InvalidArgument):
+            ask(asked.reads, bad)
+
+
+def test_largest_epoch_and_offset_then_can_be_asked_for() -> None:
+    """The limits of Kafka's own numbers are within what can be meant."""
+    assert Asked().reads.segment_for(TP, 2**31 - 1, 2**63 - 1) is None
+
+
+def test_lookups_in_one_call_then_each_has_its_own_answer_in_order() -> None:
+    """One that is refused spoils no other."""
+    reads = Asked().reads
+    answers = reads.segments_for(
+        [(TP, 0, 50), (TP, -1, 0), (TP, 0, 150), (UNKNOWN, 0, 0), (TP, 0, 99)]
+    )
+    first, invalid, nothing, unknown, last = answers
+    assert first == last == reads.segment(A)
+    assert nothing is None
+    assert isinstance(invalid, InvalidArgument)
+    assert isinstance(unknown, UnknownPartition)
+
+
+def test_lookups_when_closed_then_each_is_refused() -> None:
+    """A batch is no way around the gate."""
+    answers = Asked(is_open=False).reads.segments_for([(TP, 0, 50)] * 3)
+    assert all(isinstance(answer, NotReady) for answer in answers)
+
+
+def test_lookups_when_too_many_then_none_is_answered() -> None:
+    """One call must not hold up everybody else."""
+    reads = Asked().reads
+    assert len(reads.segments_for([(TP, 0, 50)] * LOOKUPS_MAX)) == LOOKUPS_MAX
+    with pytest.raises(InvalidArgument, match=f"{LOOKUPS_MAX + 1} look-ups"):
+        reads.segments_for([(TP, 0, 50)] * (LOOKUPS_MAX + 1))
+
+
+def test_f43_readiness_then_is_false_wherever_a_question_would_be_refused() -> None:
+    """Not assigned and not ready are both not ready; unknown is ready, for there is an answer."""
+    assert Asked().reads.is_ready(TP)
+    assert not Asked(is_open=False).reads.is_ready(TP)
+    away = Asked()
+    away.gate.assign(Assignment.nothing())
+    assert not away.reads.is_ready(TP)
+
+
+def test_f88_answer_then_stays_what_it_was_when_the_next_event_is_applied() -> None:
+    """An answer is made of values: what happens afterwards does not reach into it."""
+    asked = Asked()
+    listed, found = asked.reads.segments(TP), asked.reads.segment_for(TP, 0, 50)
+    kept = list(listed)
+    for state in (MARKED, STARTED, FINISHED):
+        asked.shard.apply_event(partition_delete(state))
+    assert listed == kept
+    assert found == kept[0]
+
+
+def test_f92_sizes_then_are_read_from_counters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question for a size walks no segment, however many there are."""
+    asked = Asked()
+
+    def walked(*_: object) -> RlmmError:
+        raise AssertionError
+
+    monkeypatch.setattr("rlmm.metadata.shard_answers.segment_of", walked)
+    monkeypatch.setattr("rlmm.metadata.partition.size_of", walked)
+    assert asked.reads.size(TP) == 2 * 1024
+    assert asked.reads.size_of_epoch(TP, 0) == 2 * 1024
+    assert asked.reads.highest_offset(TP, 0) == 99

@@ -1,0 +1,71 @@
+"""Where a log goes on behind a batch that cannot be trusted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.pump.aside import offset_behind
+from rlmm.records.batch import walk
+from rlmm.records.damage import DamagedBatch
+from tests.support.builders import finished, started
+from tests.support.record_sets import broken
+from tests.support.shards import batch_of, record_set
+
+if TYPE_CHECKING:
+    from rlmm.records.record_set import RecordSet
+
+
+def first_damage(given: RecordSet) -> DamagedBatch:
+    """The first batch of a record set that cannot be trusted."""
+    return next(found for found in walk(given.data) if isinstance(found, DamagedBatch))
+
+
+def batch(base_offset: int, count: int = 1) -> bytes:
+    """A sound batch of *count* records."""
+    return batch_of([started(f"{base_offset}-{number}") for number in range(count)], base_offset)
+
+
+def cut_short(damaged: bytes) -> bytes:
+    """A batch whose length says less than a header has: nothing behind it can be found."""
+    return damaged[:8] + b"\x00\x00\x00\x01" + damaged[12:]
+
+
+def test_behind_damage_when_a_sound_batch_follows_then_it_begins_there() -> None:
+    """The next sound batch says where the log goes on, better than the set's own end."""
+    given = record_set(broken(batch(5, 3)), batch(8), next_offset=9)
+    assert offset_behind(given, first_damage(given), 5) == 8
+
+
+def test_behind_damage_when_more_damage_follows_then_the_first_sound_one_counts() -> None:
+    """What damaged headers claim is believed of none of them."""
+    lying = b"\x7f" + broken(batch(6))[1:]
+    given = record_set(broken(batch(5)), lying, batch(7), next_offset=8)
+    assert offset_behind(given, first_damage(given), 5) == 7
+
+
+def test_behind_damage_when_nothing_sound_follows_then_the_set_ends_there() -> None:
+    """Without a sound batch the log's word on where the set ends is taken."""
+    given = record_set(batch(5), broken(batch(6)), next_offset=7)
+    assert offset_behind(given, first_damage(given), 6) == 7
+
+
+def test_behind_damage_when_its_length_is_a_lie_then_the_set_ends_there() -> None:
+    """Where the walk ends nothing behind is looked for, not even in sound bytes."""
+    given = record_set(cut_short(batch(5)), batch(6), next_offset=7)
+    damage = first_damage(given)
+    assert damage.stop is None
+    assert offset_behind(given, damage, 5) == 7
+
+
+def test_behind_damage_when_a_redelivered_batch_follows_then_it_says_nothing() -> None:
+    """A batch at or below the position is no place to go on."""
+    given = record_set(broken(batch(5)), batch_of([finished("x")], 5), batch(6), next_offset=7)
+    assert offset_behind(given, first_damage(given), 5) == 6
+
+
+def test_behind_damage_when_nobody_says_then_is_not_known() -> None:
+    """Neither a batch nor the log itself: the caller must ask for the end of the log."""
+    given = record_set(broken(batch(5)))
+    assert offset_behind(given, first_damage(given), 5) is None
+    told = record_set(broken(batch(5)), next_offset=5)
+    assert offset_behind(told, first_damage(told), 5) is None

@@ -1,0 +1,353 @@
+"""The reading of one metadata partition, as decisions: what follows from position and time."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlmm.log.protocol import Bounds
+from rlmm.metadata.segment import PartitionDeleteState
+from rlmm.progress import CaughtUp, Fact, FellBehind, History, Lost, Why
+from rlmm.pump.replay import Beginning, Replay, beginning
+from rlmm.pump.settings import PumpSettings
+from tests.support.builders import finished, partition_delete, started, tp
+from tests.support.pieces import segment_value
+from tests.support.record_sets import life, marker
+from tests.support.shards import batch_of, new_shard, record_set
+
+LIMITS = PumpSettings(lag_ms_max=30_000, end_age_ms_max=60_000)
+GOOD = [started("a"), finished("a")]
+TOMBSTONE = None
+VERSION_1 = segment_value(head=b"\x01\x00\x01")
+FINISHED = PartitionDeleteState.DELETE_PARTITION_FINISHED
+
+
+class Read:
+    """A replay whose log, clock and reader are moved by hand."""
+
+    def __init__(
+        self,
+        target: int,
+        *,
+        settings: PumpSettings = LIMITS,
+        log_start: int = 0,
+        inherited: Replay | None = None,
+        history: History | None = None,
+    ) -> None:
+        self.replay = Replay(
+            new_shard(log_start),
+            history or History(first_offset=log_start),
+            Bounds(log_start, target),
+            0.0,
+            settings,
+            None if inherited is None else inherited.shard,
+        )
+
+    def apply(self, *events: object) -> None:
+        """The reader gets on by these events, one offset each."""
+        given = record_set(batch_of(events, self.replay.shard.position))  # type: ignore[arg-type]
+        self.replay.absorb(given, 10_000)
+
+    def move(self, position: int) -> None:
+        """The reader gets on to *position* over offsets without a record."""
+        self.replay.absorb(record_set(next_offset=position), 1)
+
+    def hear(self, next_offset: int, at_s: float) -> bool:
+        """The log says that it ends at *next_offset*."""
+        return self.replay.hear(Bounds(0, next_offset), at_s)
+
+    def judge(self, at_s: float) -> Fact | None:
+        """What follows at that time."""
+        return self.replay.judge(at_s)
+
+    def why(self, at_s: float) -> Why | None:
+        """Why it is behind, or is not to be used, at that time."""
+        fact = self.judge(at_s)
+        return fact.why if isinstance(fact, FellBehind | Lost) else None
+
+
+# ------------------------------------------------------------------------------- where to begin
+
+
+@pytest.mark.parametrize(
+    ("position", "found"),
+    [
+        (39, Beginning.TRIMMED),
+        (40, Beginning.RESUME),
+        (50, Beginning.RESUME),
+        (60, Beginning.RESUME),
+        (61, Beginning.BEYOND),
+    ],
+    ids=["before", "at-start", "within", "at-end", "beyond"],
+)
+def test_f66_state_when_compared_with_the_bounds_then_fits_between_them(
+    position: int, found: Beginning
+) -> None:
+    """A state goes on where the log has what follows it, and is given up elsewhere."""
+    assert beginning(position, Bounds(40, 60)) is found
+
+
+# ------------------------------------------------------------------------------------- opening
+
+
+def test_f28_empty_log_that_starts_at_40_then_is_caught_up_at_once() -> None:
+    """Start = end = 40: there is nothing to wait for."""
+    assert Read(40, log_start=40).judge(0.0) == CaughtUp()
+
+
+def test_f30_target_then_is_the_end_when_reading_began() -> None:
+    """Records that arrive later are not waited for, and the target does not move with them."""
+    read = Read(10)
+    read.move(9)
+    assert read.hear(25, 2.0)
+    assert read.judge(2.0) is None
+    read.move(10)
+    assert read.judge(3.0) == CaughtUp()
+    assert read.replay.target == 10
+    progress = read.replay.progress(4.0)
+    assert (progress.target, progress.log_end, progress.lag_records) == (10, 25, 15)
+    assert progress.end_age_s == 2.0
+
+
+def test_f31_markers_and_holes_then_count_as_progress() -> None:
+    """The position decides, not the offset of the last data record."""
+    read = Read(6)
+    read.apply(*GOOD)
+    read.replay.absorb(record_set(marker(2), next_offset=6), 10)
+    assert read.replay.shard.position == 6
+    assert read.judge(0.0) == CaughtUp()
+
+
+def test_target_when_reached_late_then_an_end_seen_long_ago_is_waited_for() -> None:
+    """A long replay does not open on what is known to be old: it would close again at once."""
+    read = Read(10)
+    assert read.hear(1_000, 2.0)
+    read.move(10)
+    assert read.why(100.0) is Why.BEHIND
+    assert read.hear(2_000, 100.0)
+    assert read.why(100.0) is Why.BEHIND
+    read.move(1_500)
+    assert read.judge(101.0) is None  # what was seen meanwhile is reached as well, once
+    read.move(2_000)
+    assert read.judge(102.0) == CaughtUp()
+
+
+def test_f69_target_when_reached_and_the_end_is_not_known_then_does_not_open() -> None:
+    """After a long replay during which nobody said where the log ends, nothing is current."""
+    read = Read(10)
+    read.move(10)
+    assert read.why(60.1) is Why.END_UNKNOWN
+    assert read.hear(10, 61.0)
+    assert read.judge(61.0) == CaughtUp()
+
+
+def test_f30_target_when_reached_with_time_to_spare_then_opens_and_stays() -> None:
+    """What opens has half of the allowed time left, so that it does not close right behind."""
+    read = Read(10)
+    assert read.hear(1_000, 2.0)
+    assert read.hear(1_100, 16.0)
+    read.move(10)
+    assert read.why(17.5) is Why.BEHIND
+    soon = Read(10)
+    assert soon.hear(1_000, 2.0)
+    soon.move(10)
+    assert soon.judge(16.0) == CaughtUp()
+
+
+# ---------------------------------------------------------------------------- lag, stall, loss
+
+
+def caught_up(next_offset: int = 10, settings: PumpSettings = LIMITS) -> Read:
+    """A replay that is open at 0 s."""
+    read = Read(next_offset, settings=settings)
+    read.move(next_offset)
+    assert read.judge(0.0) == CaughtUp()
+    return read
+
+
+def test_f25_end_when_not_reached_in_time_then_fell_behind_and_says_by_how_much() -> None:
+    """An end that was seen longer ago than is allowed must be reached by now."""
+    read = caught_up()
+    assert read.hear(15, 2.0)
+    assert read.hear(40, 20.0)
+    assert read.judge(32.0) == CaughtUp()
+    fact = read.judge(32.1)
+    assert isinstance(fact, FellBehind)
+    assert fact.why is Why.BEHIND
+    assert fact.detail == "offset 15 was the end 30 s ago and is not reached, 30 records are left"
+
+
+def test_f25_reader_that_keeps_up_then_is_never_behind() -> None:
+    """However fast the log grows, a reader that reaches each end in time is current."""
+    read = caught_up()
+    for second in range(2, 400, 2):
+        assert read.hear(second * 1_000, float(second))
+        assert read.judge(second) == CaughtUp()
+        read.move((second - 2) * 1_000 or 11)
+    assert read.judge(399.0) == CaughtUp()
+
+
+def test_f30_stale_reader_then_opens_at_the_end_and_not_on_the_way() -> None:
+    """Who fell behind must reach the end as it is known now: no flapping while it catches up."""
+    read = caught_up()
+    assert read.hear(100, 1.0)
+    assert read.hear(200, 31.0)
+    assert read.why(32.0) is Why.BEHIND
+    read.move(150)
+    assert read.judge(33.0) is None
+    assert not read.replay.is_at_ease
+    read.move(200)
+    assert read.judge(34.0) == CaughtUp()
+    assert read.replay.is_at_ease
+
+
+def test_f69_end_when_nobody_can_say_it_then_fell_behind() -> None:
+    """Where nobody says for too long where the log ends, nothing is known to be current."""
+    read = caught_up()
+    assert read.hear(10, 5.0)
+    assert read.judge(65.0) == CaughtUp()
+    assert read.why(65.1) is Why.END_UNKNOWN
+    assert read.hear(10, 66.0)
+    assert read.judge(66.0) == CaughtUp()
+
+
+def test_f25_ends_when_very_many_then_the_oldest_decides_and_memory_is_bounded() -> None:
+    """Days of a stall cost no more memory than minutes, and do not become younger."""
+    read = caught_up()
+    for second in range(2, 20_000, 2):
+        assert read.hear(10 + second, float(second))
+    assert len(read.replay._unreached) == 1_024
+    fact = read.judge(20_000.0)
+    assert isinstance(fact, FellBehind)
+    assert fact.detail.startswith("offset 12 was the end 19998 s ago")
+    assert fact.detail.endswith("19998 records are left")
+
+
+def test_bounds_when_asked_for_earlier_then_are_not_news() -> None:
+    """An answer that was asked for before what is known changes nothing, and is no cut."""
+    read = caught_up()
+    assert read.hear(20, 10.0)
+    assert read.hear(15, 9.0)
+    assert read.replay.bounds == Bounds(0, 20)
+    assert read.replay.progress(10.0).end_age_s == 0.0
+
+
+def test_end_when_it_goes_back_then_does_not_follow_from_before() -> None:
+    """A log that ends earlier than it once did was cut: what was waited for never comes."""
+    read = caught_up()
+    assert read.hear(20, 10.0)
+    assert not read.hear(19, 11.0)
+    assert read.hear(20, 12.0)
+
+
+def test_end_when_it_is_before_the_target_then_does_not_follow_from_before() -> None:
+    """Also while the history is read: a target beyond the end would be waited for for ever."""
+    assert not Read(10).hear(9, 2.0)
+
+
+# ------------------------------------------------------------------------ history not understood
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "share_max", "is_open"),
+    [
+        (0, 1, 0.01, False),
+        (99, 1, 0.01, True),
+        (98, 2, 0.01, False),
+        (99, 1, 0, False),
+        (100, 0, 0, True),
+        (0, 5, 1, True),
+    ],
+    ids=["all", "at-the-limit", "above", "none-allowed", "none-there", "let-in"],
+)
+def test_f27_f63_history_when_not_understood_then_does_not_open(
+    *, good: int, bad: int, share_max: float, is_open: bool
+) -> None:
+    """More undecodable records than the setting allows keep a partition closed, by name."""
+    read = Read(good + bad, settings=PumpSettings(undecodable_share_max=share_max))
+    read.apply(*[b"junk"] * bad, *[started(number) for number in range(good)])
+    fact = read.judge(0.0)
+    if is_open:
+        assert fact == CaughtUp()
+    else:
+        assert isinstance(fact, Lost)
+        assert fact.why is Why.NOT_UNDERSTOOD
+        assert f"{bad} of {good + bad} records" in fact.detail
+        assert "pump.undecodable_share_max" in fact.detail
+
+
+def test_f63_refused_history_then_is_not_made_good_by_what_follows() -> None:
+    """Good records that arrive later do not let in what was not understood before."""
+    read = Read(2)
+    read.apply(b"junk", b"junk")
+    assert read.why(0.0) is Why.NOT_UNDERSTOOD
+    read.apply(*[started(number) for number in range(1_000)])
+    assert read.why(1.0) is Why.NOT_UNDERSTOOD
+    assert not read.replay.is_caught_up
+
+
+def test_f63_kept_history_then_is_judged_with_what_follows_it() -> None:
+    """What a snapshot was made of is not forgotten at a restart."""
+    kept = History(records=100, undecodable=50)
+    assert Read(0, history=kept).why(0.0) is Why.NOT_UNDERSTOOD
+
+
+def test_f27_tombstones_and_later_versions_then_close_nothing() -> None:
+    """History that was removed, or is of a known later form, was not misunderstood."""
+    read = Read(5, settings=PumpSettings(undecodable_share_max=0))
+    read.apply(TOMBSTONE, VERSION_1, TOMBSTONE, *GOOD)
+    assert read.judge(0.0) == CaughtUp()
+    history = read.replay.history
+    assert (history.counted_apart, history.undecodable, history.records) == (3, 0, 2)
+
+
+def test_f65_updates_without_base_then_are_counted_apart() -> None:
+    """An update whose first record is gone says that more may be missing."""
+    read = Read(4)
+    read.apply(finished("gone"), finished("gone"), *GOOD)
+    history = read.replay.history
+    assert (history.without_base, history.records, history.undecodable) == (2, 4, 0)
+    assert read.judge(0.0) == CaughtUp()
+
+
+# ----------------------------------------------------------------------------------- watermarks
+
+
+def copied(last: int, position: int = 0) -> Read:
+    """A state in which epoch 0 of `tp()` was copied up to *last*."""
+    read = Read(position)
+    read.apply(started("w", 0, last), finished("w"))
+    return read
+
+
+def test_f67_watermark_when_the_state_is_given_up_then_is_kept() -> None:
+    """A state made of fewer records than the one before knows how far was copied all the same."""
+    read = Read(60, log_start=60, inherited=copied(99).replay)
+    assert read.judge(0.0) == CaughtUp()
+    assert read.replay.shard.highest_offset(tp(), 0) == 99
+    assert read.replay.is_settled
+
+
+def test_f67_watermark_when_the_new_state_has_a_higher_one_then_that_stays() -> None:
+    """The larger of the two holds."""
+    read = Read(2, inherited=copied(99).replay)
+    read.apply(started("v", 0, 500), finished("v"))
+    assert read.judge(0.0) == CaughtUp()
+    assert read.replay.shard.highest_offset(tp(), 0) == 500
+
+
+def test_f67_watermark_of_a_deleted_partition_then_is_not_brought_back() -> None:
+    """Where the log says that a partition's deletion is finished, nothing of it is known."""
+    read = Read(1, inherited=copied(99).replay)
+    read.apply(partition_delete(FINISHED))
+    assert read.judge(0.0) == CaughtUp()
+    assert read.replay.shard.highest_offset(tp(), 0) is None
+
+
+def test_watermarks_when_not_taken_over_yet_then_the_state_is_not_settled() -> None:
+    """A state that still waits for watermarks must not be kept as a snapshot."""
+    read = Read(2, inherited=copied(99).replay)
+    assert not read.replay.is_settled
+    read.apply(*life("a")[:2])
+    assert not read.replay.is_settled
+    read.judge(0.0)
+    assert read.replay.is_settled

@@ -1,0 +1,74 @@
+"""Settings of reading and writing: what cannot work is refused before anything is reached."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from rlmm.errors import ConfigError
+from rlmm.gate.settings import GateSettings
+from rlmm.pump.settings import PumpSettings, WriteSettings
+
+SECTIONS: dict[str, type[Any]] = {
+    "pump": PumpSettings,
+    "write": WriteSettings,
+    "gate": GateSettings,
+}
+WHOLE = [
+    (section, field.name)
+    for section, kind in SECTIONS.items()
+    for field in fields(kind)
+    if field.type == "int"
+]
+MEANINGLESS = [0, -1, 2**31, 1.5, float("inf"), float("nan"), True, "5", None]
+
+
+def test_settings_then_are_whole_numbers_but_one() -> None:
+    """The table below knows every key; only the share of undecodable records is no whole number."""
+    keys = {(section, field.name) for section, kind in SECTIONS.items() for field in fields(kind)}
+    assert keys - set(WHOLE) == {("pump", "undecodable_share_max")}
+
+
+@pytest.mark.parametrize("value", MEANINGLESS, ids=repr)
+@pytest.mark.parametrize(("section", "name"), WHOLE)
+def test_f97_number_when_it_means_nothing_then_is_refused_by_its_key(
+    section: str, name: str, value: object
+) -> None:
+    """Zero, negative, infinite, fractional and beyond 32 bits: each is refused, naming the key."""
+    with pytest.raises(ConfigError, match=rf"^{section}\.{name} must be a whole number"):
+        SECTIONS[section](**{name: value})
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, float("inf"), float("nan"), True], ids=repr)
+def test_f97_share_when_it_means_nothing_then_is_refused_by_its_key(share: float) -> None:
+    """A share lies between 0 and 1."""
+    with pytest.raises(ConfigError, match=r"^pump\.undecodable_share_max must be a number"):
+        PumpSettings(undecodable_share_max=share)
+
+
+@pytest.mark.parametrize("share", [0, 1, 0.5], ids=repr)
+def test_share_when_it_lies_between_0_and_1_then_is_taken(share: float) -> None:
+    """Both ends are meant: nothing undecodable is let in, or anything."""
+    assert PumpSettings(undecodable_share_max=share).undecodable_share_max == share
+
+
+@pytest.mark.parametrize(
+    ("section", "given", "names"),
+    [
+        ("pump", {"retry_first_ms": 500, "retry_last_ms": 400}, "pump.retry_last_ms must not be"),
+        (
+            "gate",
+            {"retry_after_ms": 2_000, "retry_after_ms_max": 1_000},
+            "gate.retry_after_ms_max must not be",
+        ),
+    ],
+    ids=["pauses", "hints"],
+)
+def test_f97_limits_when_crossed_then_are_refused_by_key(
+    section: str, given: dict[str, int], names: str
+) -> None:
+    """The largest of two is not the smaller."""
+    with pytest.raises(ConfigError, match=names):
+        SECTIONS[section](**given)

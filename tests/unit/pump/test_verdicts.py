@@ -1,0 +1,145 @@
+"""How a writer hears what became of exactly its event, whichever comes first: offset or record."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from rlmm.errors import AssignmentLost, OutcomeUnknown, PumpFailed, Stopped, Unresolved
+from rlmm.metadata.report import Entry, Report, Tally
+from rlmm.metadata.segment import SegmentState
+from rlmm.metadata.verdicts import (
+    APPLIED,
+    DUPLICATE,
+    Rejected,
+    RejectReason,
+    Undecodable,
+    UndecodableReason,
+    Verdict,
+)
+from rlmm.pump.verdicts import Verdicts
+
+REJECTED = Rejected(RejectReason.UNKNOWN_SEGMENT, None, SegmentState.COPY_SEGMENT_FINISHED)
+DAMAGED = Undecodable(UndecodableReason.DAMAGED_BATCH)
+
+
+def passed(first: int, next_offset: int, **verdicts: Verdict) -> Report:
+    """A report on offsets [*first*, *next_offset*); `at7=REJECTED` says what was not applied."""
+    entries = tuple(
+        Entry(int(name[2:]), int(name[2:]) + 1, verdict) for name, verdict in verdicts.items()
+    )
+    return Report(0, first, next_offset, True, Tally(), 0, entries)
+
+
+async def test_f51_verdict_when_the_record_comes_first_then_is_found() -> None:
+    """A reader may pass an event before the log tells its writer where it is."""
+    verdicts = Verdicts(5)
+    append = verdicts.begin()
+    verdicts.hear(passed(5, 8, at6=REJECTED))
+    assert await verdicts.listen(6) == REJECTED
+    assert await verdicts.listen(5) == APPLIED
+    verdicts.end_append(append)
+
+
+async def test_f51_verdict_when_the_offset_comes_first_then_is_waited_for() -> None:
+    """Each of several writers hears of its own event and of no other."""
+    verdicts = Verdicts(0)
+    append = verdicts.begin()
+    heard = [verdicts.listen(offset) for offset in (2, 0, 1, 9)]
+    verdicts.end_append(append)
+    verdicts.hear(passed(0, 2, at1=DUPLICATE))
+    verdicts.hear(passed(2, 4, at2=REJECTED))
+    assert [await waiter for waiter in heard[:3]] == [REJECTED, APPLIED, DUPLICATE]
+    assert not heard[3].done()
+    verdicts.hear(passed(4, 10))
+    assert await heard[3] == APPLIED
+
+
+async def test_verdict_when_the_event_was_lost_in_a_damaged_batch_then_covers_its_offset() -> None:
+    """What is lost of a batch is one entry for many offsets; each of them has its verdict."""
+    verdicts = Verdicts(0)
+    append = verdicts.begin()
+    early, late = verdicts.listen(4), verdicts.listen(10)
+    lost = Entry(3, 10, DAMAGED)
+    verdicts.hear(Report(0, 0, 11, True, Tally(), 0, (lost,)))
+    assert (await early, await late) == (DAMAGED, APPLIED)
+    assert await verdicts.listen(9) == DAMAGED
+    verdicts.end_append(append)
+
+
+async def test_verdict_when_the_reader_pauses_between_append_and_answer_then_is_kept() -> None:
+    """However many slices are read meanwhile, what was heard since the append began is there."""
+    verdicts = Verdicts(0)
+    append = verdicts.begin()
+    for offset in range(0, 100, 2):
+        verdicts.hear(passed(offset, offset + 2, **{f"at{offset}": DUPLICATE}))
+    assert await verdicts.listen(40) == DUPLICATE
+    assert await verdicts.listen(41) == APPLIED
+    verdicts.end_append(append)
+
+
+async def test_kept_verdicts_when_appends_always_overlap_then_do_not_pile_up() -> None:
+    """What no writer that appends now can ask for is dropped, though somebody always appends."""
+    verdicts = Verdicts(0)
+    append = verdicts.begin()
+    for offset in range(1_000):
+        following = verdicts.begin()
+        verdicts.end_append(append)
+        verdicts.hear(passed(offset, offset + 1, **{f"at{offset}": DUPLICATE}))
+        append = following
+    assert len(verdicts._kept) <= 2
+    assert await verdicts.listen(999) == DUPLICATE
+    verdicts.end_append(append)
+    assert not verdicts._kept
+
+
+@pytest.mark.parametrize(
+    "error", [OutcomeUnknown, AssignmentLost, Stopped, PumpFailed], ids=lambda kind: kind.code
+)
+async def test_f50_end_then_reaches_who_waits_and_who_comes_later(error: type[Unresolved]) -> None:
+    """Each end of reading has its own error, also for an append whose offset is told later."""
+    verdicts = Verdicts(0)
+    append = verdicts.begin()
+    heard = verdicts.listen(3)
+    verdicts.fail(error, "over")
+    with pytest.raises(error, match="over"):
+        await heard
+    with pytest.raises(error, match="over"):
+        await verdicts.listen(0)
+    verdicts.end_append(append)
+    assert verdicts.listening == 0
+
+
+async def test_end_when_there_are_two_then_the_first_is_told() -> None:
+    """A partition that is taken away while all stops was taken away."""
+    verdicts = Verdicts(0)
+    verdicts.fail(AssignmentLost, "taken away")
+    verdicts.fail(Stopped, "stopped")
+    with pytest.raises(AssignmentLost):
+        await verdicts.listen(0)
+
+
+async def test_f90_waiter_when_cancelled_then_the_others_hear_as_before() -> None:
+    """A writer that gives up disturbs nobody, and is no listener any more."""
+    verdicts = Verdicts(0)
+    append = verdicts.begin()
+    gone, stays = verdicts.listen(1), verdicts.listen(1)
+    verdicts.end_append(append)
+    assert verdicts.listening == 2
+    gone.cancel()
+    assert verdicts.listening == 1
+    verdicts.hear(passed(0, 2, at1=REJECTED))
+    assert await stays == REJECTED
+    assert verdicts.listening == 0
+
+
+async def test_f90_waiting_when_many_wait_then_no_task_and_no_timer_is_needed() -> None:
+    """A thousand writes that wait are a thousand futures, and nothing else."""
+    verdicts = Verdicts(0)
+    append = verdicts.begin()
+    heard = [verdicts.listen(offset) for offset in range(1_000)]
+    verdicts.end_append(append)
+    assert len(asyncio.all_tasks()) == 1
+    verdicts.hear(passed(0, 1_000, at500=DUPLICATE))
+    assert [await waiter for waiter in heard].count(APPLIED) == 999

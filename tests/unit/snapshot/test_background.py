@@ -1,0 +1,76 @@
+"""A thread for one piece of work."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import SnapshotError
+from rlmm.snapshot.background import Abandoned, in_background
+
+if TYPE_CHECKING:
+    from rlmm.snapshot.background import Work
+
+
+async def test_work_is_done_in_another_thread_which_then_is_over() -> None:
+    """The loop's thread does nothing of it, and no thread is left."""
+    before = set(threading.enumerate())
+    name = await in_background(lambda _: threading.current_thread().name, "snapshot-test")
+    assert name.startswith("snapshot-test")
+    assert set(threading.enumerate()) == before
+
+
+async def test_work_when_it_fails_then_its_error_is_raised() -> None:
+    """What goes wrong in the thread goes wrong for the caller."""
+
+    def work(_: Work) -> None:
+        raise SnapshotError("no")
+
+    with pytest.raises(SnapshotError, match="no"):
+        await in_background(work, "snapshot-test")
+
+
+async def test_work_when_the_caller_is_cancelled_then_ends_early_and_is_waited_for() -> None:
+    """A cancelled caller leaves when its thread has left, which is soon."""
+    begun, ended = threading.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+    is_begun = asyncio.Event()
+
+    def work(given: Work) -> None:
+        begun.set()
+        loop.call_soon_threadsafe(is_begun.set)
+        try:
+            while True:
+                given.go_on()
+        finally:
+            ended.set()
+
+    task = asyncio.create_task(in_background(work, "snapshot-test"))
+    await is_begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended.is_set()
+
+
+def test_abandoned_work_is_no_error_that_anybody_handles() -> None:
+    """Code that handles errors does not take the end of the work for one."""
+    assert not issubclass(Abandoned, Exception)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="priorities of threads are Linux's")
+async def test_work_when_it_is_to_give_way_then_its_thread_alone_does() -> None:
+    """The thread has the priority that was asked for, and the process keeps its own."""
+    ours = os.getpriority(os.PRIO_PROCESS, 0)
+
+    def work(_: Work) -> int:
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    assert await in_background(work, "snapshot-test", 19) == 19
+    assert os.getpriority(os.PRIO_PROCESS, 0) == ours
+    assert await in_background(work, "snapshot-test") == ours

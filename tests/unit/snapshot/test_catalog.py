@@ -1,0 +1,128 @@
+"""Which snapshots exist, where they are, and which go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.log.protocol import LogIdentity
+from rlmm.snapshot.atomic import SnapshotDisk
+from rlmm.snapshot.catalog import Catalog, Stored, cluster_folder, identity_folder, position_of
+from tests.support.snapshots import IDENTITY, files_below
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def catalog_with(root: Path, *positions: int, others: tuple[str, ...] = ()) -> Catalog:
+    """A catalog with empty snapshots of metadata partition 3, and files of other names."""
+    catalog = Catalog(identity_folder(root, IDENTITY), SnapshotDisk())
+    catalog.folder_of(3).mkdir(parents=True)
+    for position in positions:
+        catalog.path_of(3, position).touch()
+    for name in others:
+        (catalog.folder_of(3) / name).touch()
+    return catalog
+
+
+def newest(catalog: Catalog, position: int) -> Stored:
+    """The snapshot that was just written."""
+    return Stored(catalog.path_of(3, position), 3, position, 0)
+
+
+def left(catalog: Catalog) -> list[int]:
+    """The positions that are still there."""
+    return [stored.position for stored in catalog.newest_first(3)]
+
+
+def test_snapshots_when_listed_then_the_largest_position_comes_first(tmp_path: Path) -> None:
+    """Order is that of positions, whatever their number of digits; other names are not seen."""
+    others = ("5.snapshot", "00000000000000000011.snapshot.tmp", "x", "0" * 20)
+    catalog = catalog_with(tmp_path, 9, 10, 0, 2**63 - 2, others=others)
+    assert left(catalog) == [2**63 - 2, 10, 9, 0]
+    assert catalog.newest_first(4) == []
+
+
+@pytest.mark.parametrize(
+    ("cluster_id", "name"),
+    [
+        ("MkU3OEVBNTcwNTJENDM2Qg", "MkU3OEVBNTcwNTJENDM2Qg"),
+        ("a/../b", "a%2F..%2Fb"),
+        ("..", "%2E."),
+        (".", "%2E"),
+        ("Z\u00fcrich 1", "Z%C3%BCrich%201"),
+        ("%41", "%2541"),
+    ],
+    ids=ascii,
+)
+def test_folder_of_a_cluster_is_a_plain_name(cluster_id: str, name: str) -> None:
+    """Whatever a cluster is called, its folder is one name, and nobody else's."""
+    assert cluster_folder(cluster_id) == name
+
+
+def test_folder_of_a_cluster_with_a_long_id_is_short_and_its_own() -> None:
+    """A long id cannot be turned down by the file system, and two of them differ."""
+    first, second = cluster_folder("x" * 30_000), cluster_folder("x" * 30_001)
+    assert len(first) < 120
+    assert first != second
+    assert first != cluster_folder(first)
+
+
+def test_folders_of_two_logs_are_apart(tmp_path: Path) -> None:
+    """Another topic of the same cluster, and another cluster, have folders of their own."""
+    other = LogIdentity("other", IDENTITY.topic_id, 50)
+    assert identity_folder(tmp_path, other) != identity_folder(tmp_path, IDENTITY)
+
+
+def test_name_that_is_not_a_snapshots_has_no_position() -> None:
+    """Unfinished files and those that were set aside are not taken for snapshots."""
+    assert position_of(f"{7:020d}.snapshot") == 7
+    for name in ("7.snapshot", f"{7:020d}.snapshot.tmp", f"{7:020d}.snapshot.void", f"{7:020d}"):
+        assert position_of(name) is None
+
+
+def test_f16_unfinished_files_when_swept_then_are_gone_and_nothing_else(tmp_path: Path) -> None:
+    """What a crash left is removed; snapshots, those set aside, and strangers' files stay."""
+    others = (f"{7:020d}.snapshot.tmp", f"{8:020d}.snapshot.void", "notes.tmp")
+    catalog = catalog_with(tmp_path, 5, others=others)
+    swept = catalog.sweep()
+    assert [path.name for path in swept] == [f"{7:020d}.snapshot.tmp"]
+    assert files_below(tmp_path) == [
+        f"3/{5:020d}.snapshot",
+        f"3/{8:020d}.snapshot.void",
+        "3/notes.tmp",
+    ]
+
+
+@pytest.mark.parametrize("keep", [2, 3], ids=str)
+def test_prune_keeps_the_newest_generations(tmp_path: Path, keep: int) -> None:
+    """So many of them stay, the one just written among them."""
+    catalog = catalog_with(tmp_path, 1, 2, 3, 4, 5)
+    catalog.prune(newest(catalog, 5), keep, set(), set())
+    assert left(catalog) == [5, 4, 3][:keep]
+
+
+def test_prune_when_one_is_damaged_then_it_goes_and_an_older_good_one_stays(tmp_path: Path) -> None:
+    """A damaged snapshot does not stand in for a good one."""
+    catalog = catalog_with(tmp_path, 1, 2, 3, 4)
+    catalog.prune(newest(catalog, 4), 2, {catalog.path_of(3, 3)}, set())
+    assert left(catalog) == [4, 2]
+
+
+def test_prune_when_one_is_foreign_then_leaves_it(tmp_path: Path) -> None:
+    """What is of another log, or of a later build, is not ours to remove, nor a generation."""
+    catalog = catalog_with(tmp_path, 1, 2, 3, 9)
+    foreign = {catalog.path_of(3, 2), catalog.path_of(3, 9)}
+    catalog.prune(newest(catalog, 3), 2, set(), foreign)
+    assert left(catalog) == [9, 3, 2, 1]
+
+
+def test_f6_prune_when_one_lies_beyond_the_newest_then_it_is_set_aside(tmp_path: Path) -> None:
+    """A state behind a snapshot's position says that the log was cut: that snapshot is void."""
+    catalog = catalog_with(tmp_path, 1, 2, 900)
+    catalog.prune(newest(catalog, 2), 2, set(), set())
+    assert left(catalog) == [2, 1]
+    assert f"3/{900:020d}.snapshot.void" in files_below(tmp_path)
+    catalog.prune(newest(catalog, 2), 2, set(), set())
+    assert len(files_below(tmp_path)) == 2

@@ -1,0 +1,135 @@
+"""The header of a snapshot: what is written, and what is refused."""
+
+from __future__ import annotations
+
+import io
+import struct
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import google_crc32c
+import pytest
+
+from rlmm.errors import InvalidArgument, SnapshotCorrupt, SnapshotError, SnapshotUnsupported
+from rlmm.log.protocol import LogIdentity
+from rlmm.metadata.ids import INT64_MAX, Uuid
+from rlmm.progress import History
+from rlmm.snapshot.format import HEADER_BYTES_MIN, Header, decode_header, encode_header
+from tests.support.snapshots import HISTORY, IDENTITY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HEADER = Header(IDENTITY, 3, 5_000, HISTORY, 12, 1_700_000_000_000)
+POSITION_AT, COUNT_AT, HISTORY_AT, CLUSTER_AT = 20, 16, 36, 106
+
+
+def taking(content: bytes) -> Callable[[int, str], bytes]:
+    """Gives the next bytes of *content*, or an error of the reader's."""
+    stream = io.BytesIO(content)
+
+    def take(size: int, what: str) -> bytes:
+        data = stream.read(size)
+        if len(data) != size:
+            raise SnapshotCorrupt(what)
+        return data
+
+    return take
+
+
+def patched(at: int, new: bytes) -> bytes:
+    """The header with other bytes at a place, and a checksum that fits."""
+    content = bytearray(encode_header(HEADER)[:-4])
+    content[at : at + len(new)] = new
+    return bytes(content) + struct.pack(">I", google_crc32c.value(bytes(content)))
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        HEADER,
+        replace(HEADER, position=0, user_partitions=0, partition=0, written_ms=0),
+        replace(HEADER, position=INT64_MAX - 1, partition=49),
+        replace(HEADER, identity=LogIdentity("", Uuid(bytes(16)), 50)),
+        replace(HEADER, identity=LogIdentity("\u00e9\u4e2d" * 6_000, IDENTITY.topic_id, 50)),
+        replace(HEADER, history=History(*[INT64_MAX] * 6)),
+    ],
+    ids=["usual", "smallest", "largest", "nameless", "long name", "long history"],
+)
+def test_header_when_written_then_is_read_back(header: Header) -> None:
+    """Every field survives."""
+    assert decode_header(taking(encode_header(header))) == header
+
+
+def test_f13_header_when_read_back_then_has_every_count_of_the_history() -> None:
+    """How much of the history was understood is not forgotten at a restart."""
+    history = History(1, 2, 3, 4, 5, 6)
+    assert decode_header(taking(encode_header(replace(HEADER, history=history)))).history == history
+
+
+@pytest.mark.parametrize("position", [-1, -2, -(2**63), INT64_MAX], ids=str)
+def test_f9_header_when_its_position_cannot_be_then_is_corrupt(position: int) -> None:
+    """A position that no offset can be applied at is refused though its checksum is right."""
+    with pytest.raises(SnapshotCorrupt, match=f"position {position}"):
+        decode_header(taking(patched(POSITION_AT, struct.pack(">q", position))))
+
+
+@pytest.mark.parametrize(
+    ("at", "new", "named"),
+    [
+        pytest.param(COUNT_AT, struct.pack(">i", 0), "0 partitions", id="no partitions"),
+        pytest.param(COUNT_AT, struct.pack(">i", 3), "partition 3 of 3", id="beyond the count"),
+        pytest.param(COUNT_AT - 4, struct.pack(">i", -1), "partition -1", id="negative partition"),
+        pytest.param(HISTORY_AT, struct.pack(">q", -1), "history", id="negative history"),
+        pytest.param(HISTORY_AT + 40, struct.pack(">q", -1), "history", id="last of the history"),
+        pytest.param(28, struct.pack(">q", -1), "written", id="negative time"),
+        pytest.param(84, struct.pack(">i", -1), "user partitions", id="negative number"),
+        pytest.param(104, struct.pack(">H", 32_768), "32768", id="cluster id too long"),
+        pytest.param(CLUSTER_AT, b"\xff", "UTF-8", id="cluster id no text"),
+        pytest.param(0, b"X", "no snapshot", id="magic"),
+    ],
+)
+def test_header_when_a_field_cannot_be_then_is_corrupt(at: int, new: bytes, named: str) -> None:
+    """What no build would have written is refused by name, though its checksum is right."""
+    with pytest.raises(SnapshotCorrupt, match=named):
+        decode_header(taking(patched(at, new)))
+
+
+@pytest.mark.parametrize("at", [8, 10], ids=["file", "images"])
+@pytest.mark.parametrize("version", [0, 2, 65_535], ids=str)
+def test_f11_f12_header_when_its_version_is_unknown_then_is_refused_as_that(
+    at: int, version: int
+) -> None:
+    """Another version of the file, or of the images in it, is never guessed at."""
+    with pytest.raises(SnapshotUnsupported, match=f"version {version}"):
+        decode_header(taking(patched(at, struct.pack(">H", version))))
+
+
+def test_f8_header_when_any_bit_differs_then_is_refused() -> None:
+    """The checksum of the header covers every bit of it."""
+    content = encode_header(HEADER)
+    for bit in range(len(content) * 8):
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(SnapshotError):
+            decode_header(taking(bytes(flipped)))
+
+
+def test_header_when_no_shard_can_be_like_that_then_is_not_written() -> None:
+    """What would be refused by the reader is never written."""
+    for header in (
+        replace(HEADER, position=INT64_MAX),
+        replace(HEADER, position=-1),
+        replace(HEADER, partition=50),
+        replace(HEADER, identity=LogIdentity("x" * 32_768, IDENTITY.topic_id, 50)),
+        replace(HEADER, history=History(-1)),
+        replace(HEADER, user_partitions=-1),
+    ):
+        with pytest.raises(InvalidArgument, match="no snapshot can be written"):
+            encode_header(header)
+
+
+def test_header_without_a_cluster_id_is_the_shortest() -> None:
+    """The limits of the format are those of its tables."""
+    header = replace(HEADER, identity=LogIdentity("", Uuid(bytes(16)), 50))
+    assert len(encode_header(header)) == HEADER_BYTES_MIN == 110

@@ -1,0 +1,363 @@
+"""The newest snapshot that is good and fits; what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import ConfigError
+from rlmm.log.protocol import LogIdentity
+from rlmm.metadata.ids import Uuid
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.segment import PartitionDeleteState
+from rlmm.progress import History
+from rlmm.snapshot.refusals import RefusalKind
+from rlmm.snapshot.settings import SnapshotSettings
+from rlmm.snapshot.store import SnapshotStore
+from tests.support.builders import (
+    delete_finished,
+    delete_started,
+    finished,
+    segment_id,
+    started,
+    tp,
+)
+from tests.support.manual_clock import START_MS
+from tests.support.snapshots import (
+    IDENTITY,
+    PARTITION,
+    FaultySnapshotDisk,
+    damage,
+    file_of,
+    files_below,
+    flip,
+    frozen_of,
+    full_shard,
+    saved_at,
+    segments,
+    shard_of,
+    store_in,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from rlmm.metadata.events import Event
+    from rlmm.metadata.ids import TopicIdPartition
+
+END = 1_000_000
+
+
+async def test_f5_f13_state_when_saved_and_restored_then_is_the_same(tmp_path: Path) -> None:
+    """States, slots, watermarks, deletions with their writers, history: all of it comes back."""
+    for state in PartitionDeleteState:
+        shard = full_shard(state)
+        history = History(40, 100, 3, 2, 1, 30)
+        root = tmp_path / state.name
+        saved = await store_in(root).write(frozen_of(shard, history))
+        store = store_in(root)
+        restored = await store.restore(PARTITION, 0, END)
+        assert restored is not None
+        assert restored.shard.image() == shard.image()
+        delete = restored.shard.partition_delete(tp("gone", 2))
+        assert delete is not None
+        assert (delete.state, delete.broker_id, delete.event_timestamp_ms) == (state, 5, 77)
+        assert restored.history == history
+        assert restored.path == saved.path
+        assert store.saved(PARTITION) == saved
+        assert saved.written_ms == START_MS
+
+
+async def test_f3_snapshot_when_taken_at_any_point_of_a_life_then_nothing_deleted_comes_back(
+    tmp_path: Path,
+) -> None:
+    """Add, finish, delete-start, delete-finish: at each point exactly that state is restored."""
+    segment = segment_id(1)
+    life: list[Event] = [
+        started(segment),
+        finished(segment),
+        delete_started(segment),
+        delete_finished(segment),
+    ]
+    store = store_in(tmp_path)
+    for point in range(len(life) + 1):
+        await store.write(frozen_of(shard_of(life[:point])))
+        restored = await store_in(tmp_path).restore(PARTITION, 0, END)
+        assert restored is not None
+        assert restored.shard.position == point
+        expected = shard_of(life[:point])
+        assert restored.shard.segment(segment) == expected.segment(segment)
+        for event in life[point:]:
+            restored.shard.apply_event(event)
+        assert restored.shard.image() == shard_of(life).image()
+
+
+async def test_frozen_shard_when_it_goes_on_then_the_snapshot_is_of_its_moment(
+    tmp_path: Path,
+) -> None:
+    """What is applied after the freezing is not in the snapshot, however late that is written."""
+    shard = shard_of(segments(5))
+    image, frozen = shard.image(), frozen_of(shard)
+    for event in [delete_started(segment_id(1)), delete_finished(segment_id(1))]:
+        shard.apply_event(event)
+    await store_in(tmp_path).write(frozen)
+    restored = await store_in(tmp_path).restore(PARTITION, 0, END)
+    assert restored is not None
+    assert restored.shard.image() == image != shard.image()
+
+
+async def test_f11_restore_when_there_is_none_then_is_a_normal_first_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Absence is no finding: nothing is logged, counted or made."""
+    store = store_in(tmp_path / "nothing")
+    assert await store.restore(PARTITION, 0, END) is None
+    assert not (tmp_path / "nothing").exists()
+    assert sum(store.statistics().refused.values()) == 0
+    assert not caplog.records
+
+
+DAMAGES: dict[str, tuple[Callable[[bytes], bytes], RefusalKind]] = {
+    "one bit": (flip, RefusalKind.CORRUPT),
+    "empty": (lambda _: b"", RefusalKind.CORRUPT),
+    "last three bytes cut": (lambda content: content[:-3], RefusalKind.CORRUPT),
+    "garbage": (lambda content: b"x" * len(content), RefusalKind.CORRUPT),
+    "trailing bytes": (lambda content: content + b"x", RefusalKind.CORRUPT),
+    "future version": (
+        lambda content: content[:8] + b"\x00\x02" + content[10:],
+        RefusalKind.UNSUPPORTED,
+    ),
+    "other images": (
+        lambda content: content[:10] + b"\x00\x02" + content[12:],
+        RefusalKind.UNSUPPORTED,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+async def test_f8_f11_f12_snapshot_when_damaged_then_the_next_older_one_is_used(
+    tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is refused as a whole, by name, logged and counted; the older one is restored."""
+    how, kind = DAMAGES[name]
+    _, newest = await saved_at(tmp_path, 5, 6)
+    damage(newest, how)
+    store = store_in(tmp_path)
+    with caplog.at_level(logging.WARNING):
+        restored = await store.restore(PARTITION, 0, END)
+    assert restored is not None
+    assert restored.shard.image() == shard_of(segments(5)).image()
+    assert store.statistics().refused[kind] == 1
+    assert sum(store.statistics().refused.values()) == 1
+    (refusal,) = store.statistics().refusals
+    assert (refusal.path, refusal.partition, refusal.position) == (newest, PARTITION, 12)
+    assert f"metadata partition {PARTITION}, position 12: snapshot {newest}" in caplog.text
+
+
+async def test_f8_snapshots_when_all_are_damaged_then_none_is_restored(tmp_path: Path) -> None:
+    """Then there is no snapshot, and the log is replayed."""
+    for path in await saved_at(tmp_path, 5, 6):
+        damage(path, flip)
+    store = store_in(tmp_path)
+    assert await store.restore(PARTITION, 0, END) is None
+    assert store.statistics().refused[RefusalKind.CORRUPT] == 2
+    assert store.saved(PARTITION) is None
+
+
+@pytest.mark.parametrize(
+    "identity",
+    [
+        pytest.param(LogIdentity("another", IDENTITY.topic_id, 50), id="cluster"),
+        pytest.param(LogIdentity(IDENTITY.cluster_id, Uuid.of(0, 9), 50), id="topic"),
+        pytest.param(LogIdentity(IDENTITY.cluster_id, IDENTITY.topic_id, 100), id="f7 count"),
+    ],
+)
+async def test_f6_f7_snapshot_when_it_is_of_another_log_then_is_refused(
+    tmp_path: Path, identity: LogIdentity
+) -> None:
+    """A file of another cluster, topic or partition count is void here, wherever it was put."""
+    (path,) = await saved_at(tmp_path, 5)
+    shard = shard_of(segments(5))
+    path.write_bytes(file_of(shard, identity=identity))
+    store = store_in(tmp_path)
+    assert await store.restore(PARTITION, 0, END) is None
+    assert store.statistics().refused[RefusalKind.FOREIGN] == 1
+    assert path.exists()
+
+
+async def test_f7_snapshot_when_the_partition_count_grew_then_none_of_it_is_imported(
+    tmp_path: Path,
+) -> None:
+    """Written with 50 metadata partitions, it is void for a topic of 100, and stays where it is."""
+    await saved_at(tmp_path, 5)
+    store = store_in(tmp_path, identity=LogIdentity(IDENTITY.cluster_id, IDENTITY.topic_id, 100))
+    assert await store.restore(PARTITION, 0, END) is None
+    (refusal,) = store.statistics().refusals
+    assert refusal.kind is RefusalKind.FOREIGN
+    assert "50 metadata partitions, expected are 100" in refusal.detail
+
+
+async def test_f6_snapshot_of_another_topic_id_is_not_even_looked_at(tmp_path: Path) -> None:
+    """A topic that was created anew has a folder of its own, and the old state is not in it."""
+    await saved_at(tmp_path, 5)
+    anew = LogIdentity(IDENTITY.cluster_id, Uuid.of(0, 9), 50)
+    store = store_in(tmp_path, identity=anew)
+    assert await store.restore(PARTITION, 0, END) is None
+    assert store.statistics().refusals == ()
+
+
+async def test_snapshot_when_it_is_not_what_its_path_says_then_is_refused(tmp_path: Path) -> None:
+    """A file that was renamed, or put into another partition's folder, is not believed."""
+    (path,) = await saved_at(tmp_path, 5)
+    renamed = path.with_name(f"{11:020d}.snapshot")
+    path.rename(renamed)
+    other = path.parent.parent / "4" / path.name
+    other.parent.mkdir()
+    other.write_bytes(renamed.read_bytes())
+    store = store_in(tmp_path)
+    assert await store.restore(PARTITION, 0, END) is None
+    assert await store.restore(4, 0, END) is None
+    assert store.statistics().refused[RefusalKind.FOREIGN] == 2
+
+
+async def test_f6_snapshot_when_it_lies_beyond_the_logs_end_then_is_void_for_good(
+    tmp_path: Path,
+) -> None:
+    """Its history is not the log's: also when the log has grown past it, it does not come back."""
+    await saved_at(tmp_path, 2, 5)
+    store = store_in(tmp_path)
+    restored = await store.restore(PARTITION, 0, 9)
+    assert restored is not None
+    assert restored.shard.position == 4
+    assert store.statistics().refused[RefusalKind.BEYOND_LOG] == 1
+    again = await store_in(tmp_path).restore(PARTITION, 0, END)
+    assert again is not None
+    assert again.shard.position == 4
+    assert f"{PARTITION}/{10:020d}.snapshot.void" in files_below(tmp_path)
+
+
+async def test_f6_snapshots_when_the_log_is_cut_then_can_be_set_aside_at_once(
+    tmp_path: Path,
+) -> None:
+    """Whoever learns that the log was cut makes sure that nothing beyond it is used again."""
+    store = store_in(tmp_path)
+    for count in (2, 5):
+        await store.write(frozen_of(shard_of(segments(count))))
+    await store.set_aside_beyond(PARTITION, 9)
+    assert store.saved(PARTITION) is None
+    restored = await store_in(tmp_path).restore(PARTITION, 0, END)
+    assert restored is not None
+    assert restored.shard.position == 4
+    await store.set_aside_beyond(PARTITION, 4)
+    assert len(files_below(tmp_path)) == 2
+
+
+async def test_f66_snapshot_when_it_lies_before_the_logs_start_then_does_not_fit(
+    tmp_path: Path,
+) -> None:
+    """What was trimmed in between is lost; it stays, for a caller who takes what there is."""
+    await saved_at(tmp_path, 5)
+    store = store_in(tmp_path)
+    assert await store.restore(PARTITION, 11, END) is None
+    assert store.statistics().refused[RefusalKind.BEFORE_LOG] == 1
+    restored = await store.restore(PARTITION, 10, END)
+    assert restored is not None
+
+
+@pytest.mark.parametrize("bounds", [(10, 10), (0, 10), (10, END)], ids=str)
+async def test_snapshot_when_it_stands_at_a_bound_then_fits(
+    tmp_path: Path, bounds: tuple[int, int]
+) -> None:
+    """Start and end of the log are positions that a state may have."""
+    await saved_at(tmp_path, 5)
+    restored = await store_in(tmp_path).restore(PARTITION, *bounds)
+    assert restored is not None
+    assert restored.shard.position == 10
+
+
+@pytest.mark.parametrize("call", ["open", "read", "sizes"])
+async def test_snapshot_when_the_disk_does_not_give_it_then_is_counted_and_kept(
+    tmp_path: Path, call: str
+) -> None:
+    """An error of the disk says nothing about the file: it stays, and is tried again."""
+    await saved_at(tmp_path, 5)
+    disk = FaultySnapshotDisk()
+    disk.failing[call] = errno.EIO
+    store = store_in(tmp_path, disk=disk)
+    assert await store.restore(PARTITION, 0, END) is None
+    assert store.statistics().refused[RefusalKind.UNREADABLE] == 1
+    disk.failing.clear()
+    assert await store.restore(PARTITION, 0, END) is not None
+
+
+async def test_f16_restore_when_a_crash_left_something_then_removes_it(tmp_path: Path) -> None:
+    """Unfinished files of all metadata partitions are gone after the first look."""
+    (path,) = await saved_at(tmp_path, 5)
+    left = path.parent.parent / "9" / f"{7:020d}.snapshot.tmp"
+    left.parent.mkdir()
+    left.write_bytes(b"half a snapsh")
+    await store_in(tmp_path).restore(PARTITION, 0, END)
+    assert not left.exists()
+
+
+async def test_f15_restore_never_holds_a_second_copy(tmp_path: Path) -> None:
+    """At any moment there is one image beside the shard that grows, not all of them."""
+    shard = shard_of([event for user in range(40) for event in segments(20, user_partition=user)])
+    await store_in(tmp_path).write(frozen_of(shard))
+    sizes: list[int] = []
+
+    class Watched(PythonShard):
+        def import_partition(self, image: bytes) -> TopicIdPartition:
+            sizes.append(sum(len(part()) for part in self.image_parts()))
+            return super().import_partition(image)
+
+    store = SnapshotStore(tmp_path, IDENTITY, Watched, SnapshotSettings())
+    restored = await store.restore(PARTITION, 0, END)
+    assert restored is not None
+    assert len(sizes) == 40
+    assert sizes == sorted(sizes)
+    assert sizes[0] == 0
+
+
+async def test_restore_when_cancelled_then_ends_with_the_next_user_partition(
+    tmp_path: Path,
+) -> None:
+    """A stop does not wait until a large snapshot is read."""
+    shard = shard_of([event for user in range(40) for event in segments(2, user_partition=user)])
+    await store_in(tmp_path).write(frozen_of(shard))
+    imported: list[int] = []
+    loop = asyncio.get_running_loop()
+    tasks: list[asyncio.Task[object]] = []
+
+    class Cancelling(PythonShard):
+        def import_partition(self, image: bytes) -> TopicIdPartition:
+            imported.append(1)
+            done = asyncio.run_coroutine_threadsafe(cancel(), loop)
+            done.result(10)
+            return super().import_partition(image)
+
+    async def cancel() -> None:
+        tasks[0].cancel()
+        await asyncio.sleep(0)
+
+    store = SnapshotStore(tmp_path, IDENTITY, Cancelling, SnapshotSettings())
+    tasks.append(asyncio.create_task(store.restore(PARTITION, 0, END)))
+    with pytest.raises(asyncio.CancelledError):
+        await tasks[0]
+    assert len(imported) == 1
+
+
+@pytest.mark.parametrize(
+    "identity",
+    [LogIdentity("", IDENTITY.topic_id, 50), LogIdentity("c", Uuid(bytes(16)), 50)],
+    ids=["cluster", "topic"],
+)
+def test_store_of_a_log_without_identity_is_refused(tmp_path: Path, identity: LogIdentity) -> None:
+    """What cannot be told apart from another log has no snapshots."""
+    with pytest.raises(ConfigError, match="does not say which it is"):
+        store_in(tmp_path, identity=identity)

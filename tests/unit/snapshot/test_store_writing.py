@@ -1,0 +1,226 @@
+"""The next snapshot: what it replaces, and what a full or failing disk costs."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import SnapshotError, SnapshotRefused
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.snapshot.settings import SnapshotSettings
+from rlmm.snapshot.source import Frozen
+from rlmm.snapshot.store import SnapshotStore
+from tests.support.builders import (
+    segment_id,
+    started,
+    tp,
+)
+from tests.support.snapshots import (
+    FREE,
+    HISTORY,
+    IDENTITY,
+    PARTITION,
+    CrashingDisk,
+    FaultySnapshotDisk,
+    damage,
+    files_below,
+    flip,
+    frozen_of,
+    saved_at,
+    segments,
+    shard_of,
+    store_in,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rlmm.metadata.events import Event
+    from rlmm.metadata.ids import TopicIdPartition
+
+END = 1_000_000
+ROOMY = SnapshotSettings(free_bytes_min=1_000_000)
+
+
+async def test_write_when_there_are_more_then_keeps_the_generations(tmp_path: Path) -> None:
+    """The newest and the one before it stay."""
+    await saved_at(tmp_path, 1, 2, 3, 4)
+    assert files_below(tmp_path) == [
+        f"{PARTITION}/{6:020d}.snapshot",
+        f"{PARTITION}/{8:020d}.snapshot",
+    ]
+
+
+async def test_write_when_the_one_before_is_damaged_then_the_last_good_one_stays(
+    tmp_path: Path,
+) -> None:
+    """The damaged one goes; the older one that was restored from does not count it."""
+    _, newest = await saved_at(tmp_path, 5, 6)
+    damage(newest, flip)
+    store = store_in(tmp_path)
+    await store.restore(PARTITION, 0, END)
+    await store.write(frozen_of(shard_of(segments(7))))
+    assert files_below(tmp_path) == [
+        f"{PARTITION}/{10:020d}.snapshot",
+        f"{PARTITION}/{14:020d}.snapshot",
+    ]
+
+
+async def test_write_when_a_damaged_one_stands_at_its_place_then_replaces_it(
+    tmp_path: Path,
+) -> None:
+    """The state at a position takes the place of what could not be read there."""
+    _, newest = await saved_at(tmp_path, 5, 6)
+    damage(newest, flip)
+    store = store_in(tmp_path)
+    await store.restore(PARTITION, 0, END)
+    await store.write(frozen_of(shard_of(segments(6))))
+    restored = await store_in(tmp_path).restore(PARTITION, 0, END)
+    assert restored is not None
+    assert restored.shard.position == 12
+
+
+@pytest.mark.parametrize("call", ["create", "write", "sync", "rename", "sync_folder"])
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [(errno.EIO, SnapshotError), (errno.ENOSPC, SnapshotRefused), (errno.EDQUOT, SnapshotRefused)],
+    ids=["EIO", "ENOSPC", "EDQUOT"],
+)
+async def test_f17_write_when_the_disk_fails_then_what_was_there_stays(
+    tmp_path: Path, call: str, code: int, kind: type[SnapshotError]
+) -> None:
+    """The failure is named with place and position, and nothing unfinished is left."""
+    await saved_at(tmp_path, 5)
+    disk = FaultySnapshotDisk()
+    store = store_in(tmp_path, disk=disk)
+    await store.restore(PARTITION, 0, END)
+    disk.failing[call] = code
+    with pytest.raises(SnapshotError, match=f"metadata partition {PARTITION} at position 12") as at:
+        await store.write(frozen_of(shard_of(segments(6))))
+    assert type(at.value) is kind
+    saved = store.saved(PARTITION)
+    assert saved is not None
+    assert saved.position == 10
+    names = [name for name in files_below(tmp_path) if not name.endswith(f"{12:020d}.snapshot")]
+    assert names == [f"{PARTITION}/{10:020d}.snapshot"]
+    disk.failing.clear()
+    await store.write(frozen_of(shard_of(segments(6))))
+
+
+async def test_f17_write_when_the_older_ones_cannot_be_removed_then_has_succeeded(
+    tmp_path: Path,
+) -> None:
+    """Pruning is not what a snapshot is for."""
+    await saved_at(tmp_path, 1, 2)
+    disk = FaultySnapshotDisk()
+    disk.failing["remove"] = errno.EIO
+    await store_in(tmp_path, disk=disk).write(frozen_of(shard_of(segments(3))))
+    assert len(files_below(tmp_path)) == 3
+
+
+async def test_f17_write_when_the_disk_is_nearly_full_then_is_refused_before(
+    tmp_path: Path,
+) -> None:
+    """Below the low-water mark nothing is written, and what is there stays."""
+    await saved_at(tmp_path, 5)
+    disk = FaultySnapshotDisk()
+    disk.free = 999_999
+    store = store_in(tmp_path, disk=disk, settings=ROOMY)
+    with pytest.raises(SnapshotRefused, match="999999 bytes are free"):
+        await store.write(frozen_of(shard_of(segments(6))))
+    assert files_below(tmp_path) == [f"{PARTITION}/{10:020d}.snapshot"]
+
+
+async def test_f17_write_when_the_last_one_would_not_fit_any_more_then_is_refused(
+    tmp_path: Path,
+) -> None:
+    """A snapshot is expected to be as large as the one before it."""
+    disk = FaultySnapshotDisk()
+    store = store_in(tmp_path, disk=disk, settings=ROOMY)
+    disk.free = 2_000_000
+    saved = await store.write(frozen_of(shard_of(segments(50))))
+    disk.free = 1_000_000 + saved.size_bytes - 1
+    with pytest.raises(SnapshotRefused, match=f"about {saved.size_bytes} would be written"):
+        await store.write(frozen_of(shard_of(segments(51))))
+    disk.free = 1_000_000 + saved.size_bytes
+    await store.write(frozen_of(shard_of(segments(51))))
+
+
+async def test_f17_write_when_the_disk_fills_meanwhile_then_is_given_up(tmp_path: Path) -> None:
+    """A first snapshot, of which nobody knows how large it will be, stops at the mark, too."""
+    disk = FaultySnapshotDisk()
+    disk.free = 2_000_000
+    store = store_in(tmp_path, disk=disk, settings=ROOMY)
+
+    def part() -> bytes:
+        disk.free = 1_000_000
+        return shard.partition_image(tp()) or b""
+
+    events: list[Event] = [started(segment_id(1), custom_metadata=bytes(9_000_000))]
+    shard = shard_of(events)
+    with pytest.raises(SnapshotRefused, match="1000000 bytes are free"):
+        await store.write(Frozen(PARTITION, 1, HISTORY, [part]))
+    assert files_below(tmp_path) == []
+
+
+async def test_f14_snapshot_when_written_and_read_then_the_loop_does_nothing_of_it(
+    tmp_path: Path,
+) -> None:
+    """Images are made, files written, synced and read, and states built in other threads."""
+    ours = threading.get_ident()
+    threads: dict[str, int] = {}
+
+    class Noting(CrashingDisk):
+        def _meet(self, call: str) -> None:
+            threads[call] = threading.get_ident()
+            super()._meet(call)
+
+        def read(self, descriptor: int, size: int, position: int) -> bytes:
+            threads["read"] = threading.get_ident()
+            return super().read(descriptor, size, position)
+
+    class Noted(PythonShard):
+        def import_partition(self, image: bytes) -> TopicIdPartition:
+            threads["import"] = threading.get_ident()
+            return super().import_partition(image)
+
+    def part() -> bytes:
+        threads["image"] = threading.get_ident()
+        return shard.partition_image(tp()) or b""
+
+    shard = shard_of(segments(3))
+    store = SnapshotStore(tmp_path, IDENTITY, Noted, FREE, disk=Noting())
+    await store.write(Frozen(PARTITION, shard.position, HISTORY, [part]))
+    assert await store.restore(PARTITION, 0, END) is not None
+    assert {"create", "write", "sync", "rename", "sync_folder"} < threads.keys()
+    assert {"image", "read", "import"} < threads.keys()
+    assert ours not in threads.values()
+
+
+async def test_write_when_cancelled_then_leaves_what_was_there(tmp_path: Path) -> None:
+    """A stop does not wait for a large snapshot: it is given up, and nothing is left of it."""
+    store = store_in(tmp_path)
+    await store.write(frozen_of(shard_of(segments(5))))
+    loop = asyncio.get_running_loop()
+
+    async def cancel() -> None:
+        task.cancel()
+        await asyncio.sleep(0)
+
+    def cancelling() -> bytes:
+        asyncio.run_coroutine_threadsafe(cancel(), loop).result(10)
+        return shard.partition_image(tp()) or b""
+
+    shard = shard_of(segments(6))
+    parts = [cancelling, lambda: b""]
+    task = asyncio.create_task(store.write(Frozen(PARTITION, 12, HISTORY, parts)))
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert files_below(tmp_path) == [f"{PARTITION}/{10:020d}.snapshot"]
+    saved = store.saved(PARTITION)
+    assert saved is not None
+    assert saved.position == 10

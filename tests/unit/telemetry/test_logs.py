@@ -1,0 +1,247 @@
+"""Log lines as they are written."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import logging
+import re
+import warnings
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.errors import InvalidArgument
+from rlmm.telemetry.logs import bound, levels, set_level, set_up
+from rlmm.telemetry.settings import LogFormat, LoggingSettings, LogLevel
+from tests.support.virtual_time import VirtualTimeLoop
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+log = logging.getLogger("rlmm.tests.lines")
+
+
+class Written(io.StringIO):
+    """What was written, by line, and a clock that stands still; says whether it is a terminal."""
+
+    def __init__(self, *, is_terminal: bool = False) -> None:
+        super().__init__()
+        self.is_terminal = is_terminal
+        self.now_ms = 0
+
+    def isatty(self) -> bool:
+        return self.is_terminal
+
+    @property
+    def lines(self) -> list[str]:
+        """Every line."""
+        return self.getvalue().splitlines()
+
+    @property
+    def objects(self) -> list[dict[str, Any]]:
+        """Every line as the JSON object that it is."""
+        return [json.loads(line) for line in self.lines]
+
+    @property
+    def messages(self) -> list[str]:
+        """The message of every line."""
+        return [found["message"] for found in self.objects]
+
+
+@contextmanager
+def logging_to(written: Written, **settings: Any) -> Iterator[Written]:
+    """Log to *written* as these settings say."""
+    with set_up(LoggingSettings(**settings), written, now_ms=lambda: written.now_ms):
+        yield written
+
+
+def test_line_when_no_terminal_reads_it_then_is_one_json_object() -> None:
+    """UTC time, level, logger, message, then whatever was given or bound, on one line."""
+    with logging_to(Written()) as written, bound(cluster="c1"):
+        log.warning("partition %d at\n%d", 3, 17, extra={"offset": 17})
+    (line,) = written.lines
+    found = json.loads(line)
+    assert list(found)[:4] == ["time", "level", "logger", "message"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", found.pop("time"))
+    assert found == {
+        "level": "warning",
+        "logger": "rlmm.tests.lines",
+        "message": "partition 3 at\n17",
+        "offset": 17,
+        "cluster": "c1",
+    }
+
+
+def test_line_when_its_context_is_over_then_has_no_more_of_it() -> None:
+    """What is bound holds as long as its block."""
+    with logging_to(Written()) as written:
+        with bound(cluster="c1"):
+            log.warning("one")
+        log.warning("two")
+    assert [found.get("cluster") for found in written.objects] == ["c1", None]
+
+
+def test_exception_when_logged_then_is_one_field() -> None:
+    """A traceback does not break the line."""
+    with logging_to(Written()) as written:
+        try:
+            int("no\nnumber")
+        except ValueError:
+            log.exception("failed at %d", 3)
+    (found,) = written.objects
+    assert found["message"] == "failed at 3"
+    assert found["exception"].startswith("Traceback")
+    assert found["exception"].endswith(r"with base 10: 'no\nnumber'")
+
+
+def test_line_when_a_terminal_reads_it_then_is_for_people() -> None:
+    """Time, level, message and fields in one line; a message cannot begin a line of its own."""
+    with logging_to(Written(is_terminal=True)) as written:
+        log.warning("topic %s", "a\n\x1b[2Jb", extra={"offset": 17})
+    (line,) = written.lines
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", line)
+    assert re.match(r"\d{4}-\d\d-\d\dT[\d:.]+Z \[warning *\] ", plain)
+    assert r"topic a\x0a\x1b[2Jb" in plain
+    assert "offset=17" in plain
+    assert "rlmm.tests.lines" in plain
+
+
+def test_colours_when_unwanted_then_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`NO_COLOR` is honoured, and what is no terminal has none either."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    with logging_to(Written(is_terminal=True)) as on_terminal:
+        log.warning("one")
+    monkeypatch.delenv("NO_COLOR")
+    with logging_to(Written(), format=LogFormat.HUMAN) as elsewhere:
+        log.warning("one")
+    with logging_to(Written(is_terminal=True)) as coloured:
+        log.warning("one")
+    assert "\x1b" not in on_terminal.getvalue() + elsewhere.getvalue()
+    assert "\x1b" in coloured.getvalue()
+
+
+def test_format_when_said_then_counts_more_than_the_terminal() -> None:
+    """JSON on a terminal, too, for whoever wants to see it."""
+    with logging_to(Written(is_terminal=True), format=LogFormat.JSON) as written:
+        log.warning("one")
+    assert written.messages == ["one"]
+
+
+def test_level_when_changed_while_running_then_holds_at_once() -> None:
+    """For the module and all below it, known or not yet; without one, it follows those above."""
+    with logging_to(Written(), level=LogLevel.WARNING) as written:
+        log.info("not written")
+        set_level("rlmm.tests", "info")
+        log.info("one")
+        logging.getLogger("rlmm.tests.born.later").info("two")
+        logging.getLogger("other").info("not written")
+        set_level("rlmm.tests", None)
+        log.info("not written")
+        set_level("", "info")
+        log.info("three")
+    assert written.messages == ["one", "two", "three"]
+
+
+def test_levels_when_configured_then_the_longest_name_counts() -> None:
+    """A part of a silenced module can speak."""
+    said_of = {"rlmm.tests": "error", "rlmm.tests.lines": "debug"}
+    said = tuple(f"{module}={level}" for module, level in said_of.items())
+    with logging_to(Written(), levels=said) as written:
+        ours = {name: level for name, level in levels().items() if name in {"", *said_of}}
+        assert ours == {"": "info", **said_of}
+        log.debug("one")
+        logging.getLogger("rlmm.tests.others").warning("not written")
+    assert written.messages == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("module", "level"), [("rlmm", "loud"), ("rlmm", "INFO"), ("", None)], ids=str
+)
+def test_level_when_there_is_none_such_then_is_refused(module: str, level: str | None) -> None:
+    """A level is one of four words, and everything needs one."""
+    with pytest.raises(InvalidArgument, match="level"):
+        set_level(module, level)
+
+
+def test_repeats_when_too_many_then_are_counted_and_told() -> None:
+    """The count of what was not written stands where the window ends, before what comes next."""
+    with logging_to(Written(), repeats_max=2, repeats_window_ms=1_000) as written:
+        for broker in range(5):
+            log.warning("broker %d is away", broker)
+        log.error("another")
+        written.now_ms = 1_000
+        log.warning("broker %d is away", 9)
+    assert written.messages == [
+        "broker 0 is away",
+        "broker 1 is away",
+        "another",
+        "3 more within 1 s, not written: broker %d is away",
+        "broker 9 is away",
+    ]
+    told = written.objects[3]
+    assert (told["suppressed"], told["level"], told["logger"]) == (3, "warning", log.name)
+
+
+def test_repeats_when_it_ends_then_are_told() -> None:
+    """What was held back is told before the loggers are given back."""
+    with logging_to(Written(), repeats_max=1) as written:
+        log.warning("one")
+        log.warning("one")
+    assert written.messages == ["one", "1 more within 60 s, not written: one"]
+
+
+def test_repeats_when_nothing_else_is_logged_then_are_told_in_time() -> None:
+    """The task tells counts when their window is over, though nobody logs."""
+    written = Written()
+    settings = LoggingSettings(repeats_max=1, repeats_window_ms=5_000)
+    loop = VirtualTimeLoop()
+
+    async def scenario() -> None:
+        with set_up(settings, written, now_ms=lambda: int(loop.time() * 1_000)) as lines:
+            log.warning("one")
+            log.warning("one")
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(7):
+                    await lines.run()
+            assert len(written.lines) == 2
+
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        runner.run(scenario())
+    assert written.messages[1] == "1 more within 5 s, not written: one"
+
+
+def test_line_when_its_arguments_do_not_fit_then_is_written_all_the_same() -> None:
+    """A slip in a log call loses nothing and breaks no line."""
+    with logging_to(Written()) as written:
+        log.warning("partition %d", "x")
+        log.warning("%(partition)d", {"offset": 1})
+    assert written.messages == [
+        "partition %d (with arguments that do not fit: ('x',))",
+        "%(partition)d (with arguments that do not fit: {'offset': 1})",
+    ]
+
+
+def test_value_when_json_has_none_such_then_is_written_as_text() -> None:
+    """Whatever is bound can be written."""
+    with logging_to(Written()) as written, bound(path=object, half="\ud83d"):
+        log.warning("one")
+    assert written.objects[0]["path"] == "<class 'object'>"
+
+
+def test_warning_of_python_when_raised_then_is_a_line_as_well() -> None:
+    """Nothing but lines stands in the output."""
+    with logging_to(Written()) as written, warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.warn("old", stacklevel=1)
+    assert "old" in written.messages[0]
+
+
+def test_loggers_when_it_is_over_then_are_as_they_were() -> None:
+    """Who uses the library finds logging as it was left."""
+    before = (logging.getLogger().handlers[:], levels())
+    with logging_to(Written(), levels=("rlmm.tests=debug",)):
+        set_level("rlmm.tests.other", "error")
+    assert (logging.getLogger().handlers[:], levels()) == before

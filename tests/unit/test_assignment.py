@@ -1,0 +1,112 @@
+"""What a service is given to answer for, as a value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.assignment import Assignment
+from rlmm.errors import InvalidArgument
+from rlmm.metadata.partitioner import metadata_partition_for
+from tests.support.builders import tp
+
+if TYPE_CHECKING:
+    from rlmm.metadata.ids import TopicIdPartition
+
+COUNT = 50
+HERE, NEIGHBOUR, ELSEWHERE = tp("a", 0), tp("b", 0), tp("c", 0)
+
+
+def place(partition: TopicIdPartition) -> int:
+    """Where a user partition of these tests lives."""
+    return metadata_partition_for(partition.topic_id, partition.partition, COUNT)
+
+
+def test_everything_then_covers_any_partition_and_reads_all() -> None:
+    """All metadata partitions are read, however many there turn out to be."""
+    everything = Assignment.everything()
+    assert everything.metadata_partitions(COUNT) == frozenset(range(COUNT))
+    assert everything.metadata_partitions(3) == {0, 1, 2}
+    assert everything.covers(HERE, place(HERE))
+    everything.require_within(1)
+
+
+def test_nothing_then_covers_no_partition_and_reads_none() -> None:
+    """Who is given nothing reads nothing."""
+    nothing = Assignment.nothing()
+    assert nothing.metadata_partitions(COUNT) == frozenset()
+    assert not nothing.covers(HERE, place(HERE))
+
+
+def test_metadata_partitions_when_given_then_all_that_lives_there_is_covered() -> None:
+    """A metadata partition stands for every user partition that lives on it."""
+    given = Assignment.of_metadata([4, 7])
+    assert given.metadata_partitions(COUNT) == {4, 7}
+    assert given.covers(HERE, 4)
+    assert given.covers(NEIGHBOUR, 7)
+    assert not given.covers(HERE, 5)
+
+
+def test_user_partitions_when_given_then_neighbours_are_read_and_not_covered() -> None:
+    """What shares a metadata partition with a given one is read with it, and answered by others."""
+    given = Assignment.of_user([HERE])
+    assert given.metadata_partitions(COUNT) == {place(HERE)}
+    assert given.covers(HERE, place(HERE))
+    assert not given.covers(NEIGHBOUR, place(HERE))
+
+
+def test_both_kinds_when_given_then_both_are_covered() -> None:
+    """Metadata partitions and user partitions can be given together."""
+    given = Assignment(frozenset({1}), frozenset({HERE}))
+    assert given.metadata_partitions(COUNT) == {1, place(HERE)}
+    assert given.covers(ELSEWHERE, 1)
+    assert given.covers(HERE, place(HERE))
+
+
+def test_f37_negative_number_then_is_refused_by_name() -> None:
+    """No topic has a metadata partition below 0, so none is ever wanted."""
+    with pytest.raises(InvalidArgument, match="no metadata partition -3, -1"):
+        Assignment.of_metadata([-1, 5, -3])
+
+
+def test_f37_number_beyond_the_topic_then_is_refused_by_name_and_count() -> None:
+    """A number is within the topic or the assignment as a whole is refused."""
+    given = Assignment.of_metadata([49, 50, 999])
+    with pytest.raises(InvalidArgument, match=r"no metadata partition 50, 999: .* has 50,"):
+        given.require_within(COUNT)
+    given.require_within(1_000)
+
+
+@pytest.mark.parametrize("count", [1, 16, 50], ids=str)
+def test_f44_needed_partitions_then_follow_from_the_real_count(count: int) -> None:
+    """What is read for user partitions depends on how many partitions the topic really has."""
+    given = [tp("orders", number) for number in range(20)]
+    needed = Assignment.of_user(given).metadata_partitions(count)
+    assert needed == {metadata_partition_for(one.topic_id, one.partition, count) for one in given}
+    assert max(needed) < count
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (Assignment.everything(), "all"),
+        (Assignment.nothing(), "none"),
+        (Assignment.of_metadata([1, 2]), "2 metadata partitions"),
+        (Assignment.of_user([HERE]), "1 user partitions"),
+        (
+            Assignment(frozenset({1}), frozenset({HERE})),
+            "1 metadata partitions and 1 user partitions",
+        ),
+    ],
+    ids=["all", "none", "metadata", "user", "both"],
+)
+def test_assignment_in_words_then_says_how_much(given: Assignment, words: str) -> None:
+    """A message names an assignment without listing all of it."""
+    assert str(given) == words
+
+
+def test_assignment_when_made_twice_then_is_equal() -> None:
+    """Order and repetition make no difference: the same wish changes nothing."""
+    assert Assignment.of_metadata([2, 1, 2]) == Assignment.of_metadata([1, 2])
+    assert Assignment.everything() != Assignment.nothing()

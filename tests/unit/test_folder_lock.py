@@ -1,0 +1,114 @@
+"""One process for one folder."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import ConfigError
+from rlmm.folder_lock import LOCK, folder_lock, owner_pid
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+HOLD = """
+import sys
+from pathlib import Path
+from rlmm.folder_lock import folder_lock
+with folder_lock(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_lock_when_held_by_another_process_then_is_refused_with_its_pid(tmp_path: Path) -> None:
+    """The refusal names the folder, the owner, and what to do."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        assert owner_pid(tmp_path) == other.pid
+        with (
+            pytest.raises(ConfigError, match=f"in use by process {other.pid}; choose another"),
+            folder_lock(tmp_path),
+        ):
+            pass
+        other.kill()
+    assert owner_pid(tmp_path) is None
+    with folder_lock(tmp_path):
+        assert owner_pid(tmp_path) == os.getpid()
+
+
+def test_lock_when_given_back_then_nobody_holds_it(tmp_path: Path) -> None:
+    """The file stays, without an owner."""
+    folder = tmp_path / "made" / "anew"
+    with folder_lock(folder):
+        assert (folder / LOCK).read_text() == f"{os.getpid()}\n"
+    assert owner_pid(folder) is None
+    assert (folder / LOCK).read_text() == ""
+
+
+def test_lock_when_the_folder_is_a_file_then_says_so(tmp_path: Path) -> None:
+    """What cannot be a folder is named, before anything is done in it."""
+    path = tmp_path / "file"
+    path.write_text("")
+    with pytest.raises(ConfigError, match="cannot be used as data_dir"), folder_lock(path):
+        pass
+
+
+@pytest.mark.parametrize("text", ["", "no number\n", "\xff"], ids=["empty", "words", "not ascii"])
+def test_owner_when_the_file_names_none_then_there_is_none(tmp_path: Path, text: str) -> None:
+    """A lock file of anybody's making hurts nobody."""
+    (tmp_path / LOCK).write_text(text, encoding="latin-1")
+    assert owner_pid(tmp_path) is None
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES], ids=["read-only", "denied"])
+def test_lock_when_an_observer_may_not_write_then_none_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """An observer goes without it, who writes is refused, and nothing is changed."""
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", read_only(number))
+        with folder_lock(tmp_path, is_observer=True):
+            pass
+        with pytest.raises(ConfigError, match="cannot be used as data_dir"), folder_lock(tmp_path):
+            pass
+    assert not list(tmp_path.iterdir())
+
+
+def test_lock_when_an_observer_comes_to_a_folder_in_use_then_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log that is written to is not one that stays as it was looked at; observers get along."""
+    with folder_lock(tmp_path), monkeypatch.context() as patch:
+        patch.setattr(os, "open", read_only(errno.EROFS))
+        with (
+            pytest.raises(ConfigError, match=f"in use by process {os.getpid()}"),
+            folder_lock(tmp_path, is_observer=True),
+        ):
+            pass
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", read_only(errno.EROFS))
+        with folder_lock(tmp_path, is_observer=True), folder_lock(tmp_path, is_observer=True):
+            pass
+    assert (tmp_path / LOCK).read_text() == ""
+
+
+def read_only(number: int) -> Callable[..., int]:
+    """`os.open` of a system where nothing may be written."""
+    opens = os.open
+
+    def opened(path: Path, flags: int, *arguments: int) -> int:
+        if flags & (os.O_RDWR | os.O_WRONLY):
+            raise OSError(number, os.strerror(number))
+        return opens(path, flags, *arguments)
+
+    return opened
