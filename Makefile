@@ -2,14 +2,15 @@
 # PYTHON=/path/to/python3.12 picks the interpreter; without it the newest tested one on the path is taken.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test-fast test test-long check fmt bench fuzz dist docs constraints clean
+.PHONY: help setup demo test-fast test test-long check fmt bench fuzz simulate dist docs constraints clean
 MAKEFLAGS += --no-print-directory
 
 export PYTHON
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -n auto
-GENERATED := docs/cli.md docs/errors.md docs/kafka-semantics.md
+GENERATED := docs/cli.md docs/configuration.md docs/errors.md docs/kafka-semantics.md
 COUNT ?= 1000000
+SEEDS ?= 1000
 UPGRADE ?=
 
 help: ## list the targets
@@ -48,6 +49,9 @@ bench: setup ## the benchmarks, with the figures they are asked for
 
 fuzz: setup ## feed COUNT (1000000) mutated records and record sets to the readers
 	@$(BIN)/python -m tests.support.fuzz --count $(COUNT)
+
+simulate: setup ## run SEEDS (1000) seeds of engines, log, network, disk and clock, every invariant checked
+	@$(BIN)/python -m tests.simulation --seeds $(SEEDS)
 
 dist: setup ## build the wheel and the sdist into dist/
 	$(BIN)/python -m build --no-isolation --outdir dist

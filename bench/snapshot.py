@@ -2,8 +2,9 @@
 `python -m bench.snapshot`: saving and loading state beside what the same disk does in a plain loop,
 and what the event loop notices of it.
 
-Files, disk and state are the same on both sides of a ratio. A ticker on the loop asks twenty
-questions each half millisecond; its gaps are what a reader would have waited.
+Files, disk and state are the same on both sides of a ratio. What the loop notices is told by turns
+as they were, and by what this process computed between two of them: the second says what we did,
+whatever else the machine was busy with.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ import click
 
 from bench.figures import Figure, Run
 from bench.history import METADATA_PARTITIONS, record_sets
-from bench.measure import machine_facts, percentile, resident_bytes
+from bench.measure import machine_facts, resident_bytes
+from bench.ticker import ticking
 from rlmm.log.protocol import LogIdentity
-from rlmm.metadata.ids import TopicIdPartition, Uuid
+from rlmm.metadata.ids import Uuid
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.progress import History
 from rlmm.snapshot.settings import SnapshotSettings
@@ -40,8 +42,8 @@ IDENTITY = LogIdentity("bench", Uuid.of(0, 1), METADATA_PARTITIONS)
 SEGMENTS_PER_PARTITION = 410
 """Of one user partition, at a thousand events each."""
 ROUNDS = 3
-TICK_S = 0.0005
-LOOKUPS_PER_TICK = 20
+LOADED_EVERY = 5
+"""Of so many metadata partitions one is loaded while the loop is watched."""
 COPY_S = 0.001
 """How long references are copied on the loop before others get their turn, as the engine does."""
 STALL_ASKED_MS = 20.0
@@ -81,45 +83,6 @@ class States:
         return Frozen(partition, shard.position, History(), parts)
 
 
-class Ticker:
-    """What the loop's other users notice: how far apart their turns are."""
-
-    def __init__(self, shards: Mapping[int, PythonShard]) -> None:
-        self._asked = [
-            (shard, partition) for shard in shards.values() for partition in shard.partitions()
-        ]
-        self._rng = random.Random(1)
-        self.gaps_us: list[int] = []
-        self.reads_us: list[int] = []
-
-    async def run(self) -> None:
-        """Tick until cancelled."""
-        last = time.perf_counter_ns()
-        while True:
-            for _ in range(LOOKUPS_PER_TICK):
-                shard, partition = self._pick()
-                begin = time.perf_counter_ns()
-                shard.segment_for(partition, 0, 500)
-                self.reads_us.append((time.perf_counter_ns() - begin) // 1_000)
-            await asyncio.sleep(TICK_S)
-            now = time.perf_counter_ns()
-            self.gaps_us.append((now - last) // 1_000)
-            last = now
-
-    def _pick(self) -> tuple[PythonShard, TopicIdPartition]:
-        return self._asked[int(self._rng.random() * len(self._asked))]
-
-    def add_to(self, run: Run, name: str, asked_ms: float | None = None) -> None:
-        """Print what was noticed."""
-        for percent in (50, 99, 100):
-            label = "max" if percent == 100 else f"p{percent}"
-            gap = percentile(self.gaps_us, percent) / 1_000
-            asked = asked_ms if percent == 100 else None
-            run.add(Figure(f"turn of the loop {name}, {label}", gap, "ms", at_most=asked))
-        slowest = max(self.reads_us) / 1_000
-        run.add(Figure(f"slowest read {name}", slowest, "ms", at_most=asked_ms))
-
-
 def built(segments: int) -> tuple[States, float]:
     """Shards with about so many segments, and the CPU seconds that applying them took."""
     shards = {number: PythonShard(number) for number in range(METADATA_PARTITIONS)}
@@ -130,7 +93,7 @@ def built(segments: int) -> tuple[States, float]:
         begin = time.process_time()
         shards[record_set.partition].apply(record_set)
         applying_s += time.process_time() - begin
-        if number % 100 == 0 and states.segments >= segments:
+        if number % 10 == 0 and states.segments >= segments:
             break
     gc.enable()
     gc.collect()
@@ -166,26 +129,15 @@ def store_in(root: Path) -> SnapshotStore:
     return SnapshotStore(root, IDENTITY, PythonShard, SnapshotSettings(free_bytes_min=0))
 
 
-async def ticking(shards: Mapping[int, PythonShard], work: Callable[[], object]) -> Ticker:
-    """What is noticed while *work*, a coroutine function, is under way."""
-    ticker = Ticker(shards)
-    task = asyncio.create_task(ticker.run())
-    await asyncio.sleep(0.1)
-    ticker.gaps_us.clear()
-    ticker.reads_us.clear()
-    await work()  # type: ignore[misc]
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    return ticker
-
-
-async def compare_saving(run: Run, states: States, root: Path, plain: Path) -> list[Path]:
+async def compare_saving(
+    run: Run, states: States, root: Path, plain: Path, rounds: int = ROUNDS
+) -> list[Path]:
     """Snapshots of all shards beside writing the same bytes; the paths of the newest."""
     store = store_in(root)
     writer = SnapshotWriter(states, store)
     saved_s, plain_s = [], []
     paths: list[Path] = []
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         states.advance()
         begin = time.perf_counter()
         flushed = await writer.flush()
@@ -207,11 +159,16 @@ async def compare_saving(run: Run, states: States, root: Path, plain: Path) -> l
 
 
 async def compare_loading(
-    run: Run, states: States, root: Path, paths: Sequence[Path], replay_s: float
+    run: Run,
+    states: States,
+    root: Path,
+    paths: Sequence[Path],
+    replay_s: float,
+    rounds: int = ROUNDS,
 ) -> None:
     """Restoring all shards beside reading the same bytes, and beside the replay."""
     loaded_s, cpu_s, read_s = [], [], []
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         store = store_in(root)
         begin, cpu_begin = time.perf_counter(), time.process_time()
         for partition in states.shards:
@@ -237,25 +194,37 @@ async def compare_loading(
 async def notice(run: Run, states: States, root: Path, idle_s: float) -> None:
     """What the loop notices, beside idle."""
     writer = SnapshotWriter(states, store_in(root))
+    ask = asker(states.shards)
     run.section(f"what the loop notices at {states.segments} segments")
-    idle = await ticking(states.shards, lambda: asyncio.sleep(idle_s))
-    idle.add_to(run, "idle")
-
-    async def save() -> None:
+    async with ticking(ask) as idle:
+        await asyncio.sleep(idle_s)
+    async with ticking(ask) as saving:
         for _ in range(ROUNDS):
             states.advance()
             await writer.flush()
-
-    saving = await ticking(states.shards, save)
-    saving.add_to(run, "while saving", STALL_ASKED_MS)
-
-    async def load() -> None:
-        store = store_in(root)
-        for partition in list(states.shards)[::5]:
+    store = store_in(root)
+    async with ticking(ask) as loading:
+        for partition in list(states.shards)[::LOADED_EVERY]:
             await store.restore(partition, 0, END)
+    for noticed, when, asked_ms in (
+        (idle, "idle", None),
+        (saving, "while saving", STALL_ASKED_MS),
+        (loading, "while loading", STALL_ASKED_MS),
+    ):
+        for figure in noticed.figures(when, asked_ms):
+            run.add(figure)
 
-    loading = await ticking(states.shards, load)
-    loading.add_to(run, "while loading", STALL_ASKED_MS)
+
+def asker(shards: Mapping[int, PythonShard]) -> Callable[[], object]:
+    """Asks for a segment of any user partition."""
+    asked = [(shard, partition) for shard in shards.values() for partition in shard.partitions()]
+    rng = random.Random(1)
+
+    def ask() -> object:
+        shard, partition = asked[int(rng.random() * len(asked))]
+        return shard.segment_for(partition, 0, 500)
+
+    return ask
 
 
 async def compare(run: Run, segments: int, place: Path) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bench.figures import Figure
-from bench.measure import percentile
+from bench.measure import cpu_ns, percentile
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -23,6 +23,8 @@ class Noticed:
     """How far apart the turns of a ticker were, and how long its questions took."""
 
     turns_us: list[int] = field(default_factory=list)
+    cpu_us: list[int] = field(default_factory=list)
+    """What this process computed between two turns, whatever others did to the machine."""
     reads_us: list[int] = field(default_factory=list)
     """From the tick that was due to the answer: what somebody who asks waits."""
 
@@ -32,6 +34,9 @@ class Noticed:
         for percent, label in ((50, "p50"), (99, "p99"), (100, "max")):
             turn = percentile(self.turns_us, percent) / 1_000
             found.append(Figure(f"turn of the loop {when}, {label}", turn, "ms"))
+        for percent, label in ((50, "p50"), (99, "p99"), (100, "max")):
+            cpu = percentile(self.cpu_us, percent) / 1_000
+            found.append(Figure(f"own CPU between two turns {when}, {label}", cpu, "ms"))
         slowest = max(self.reads_us) / 1_000
         found.append(Figure(f"slowest read {when}", slowest, "ms", at_most=asked_ms))
         return found
@@ -50,14 +55,15 @@ async def ticking(ask: Callable[[], object]) -> AsyncIterator[Noticed]:
 
 
 async def _tick(ask: Callable[[], object], noticed: Noticed) -> None:
-    last = time.perf_counter_ns()
+    last, last_cpu = time.perf_counter_ns(), cpu_ns()
     while True:
         await asyncio.sleep(TICK_S)
         now = time.perf_counter_ns()
         noticed.turns_us.append((now - last) // 1_000)
+        noticed.cpu_us.append((cpu_ns() - last_cpu) // 1_000)
         due = last + int(TICK_S * 1e9)
         for _ in range(ASKED_PER_TICK):
             ask()
             noticed.reads_us.append((time.perf_counter_ns() - due) // 1_000)
             due = time.perf_counter_ns()
-        last = time.perf_counter_ns()
+        last, last_cpu = time.perf_counter_ns(), cpu_ns()

@@ -8,7 +8,7 @@ can do; it is refused, at once and by name.
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, wait
 from typing import TYPE_CHECKING, TypeVar
 
 from rlmm.errors import InvalidArgument, Stopped
@@ -271,22 +271,21 @@ class BlockingMetadata:
             msg = "the event loop of the library is closed"
             raise Stopped(msg) from error
         try:
-            return self._result(future)
+            if self._is_answered(future):
+                return future.result()
         except CancelledError as error:
             msg = "the library was closed while a thread waited"
             raise Stopped(msg) from error
+        answer.close()
+        msg = "the event loop was closed while a thread waited"
+        raise Stopped(msg)
 
-    def _result(self, future: Future[T]) -> T:
-        """What the loop answers; a loop that is closed before it came to it never does."""
-        while True:
-            try:
-                return future.result(_LOOK_S)
-            except TimeoutError:
-                if future.done():
-                    return future.result()
-                if self._loop.is_closed():
-                    msg = "the event loop was closed while a thread waited"
-                    raise Stopped(msg) from None
+    def _is_answered(self, future: Future[T]) -> bool:
+        """Wait for an answer; False where none can come: the loop was closed before it began."""
+        while not wait([future], _LOOK_S).done:
+            if self._loop.is_closed():
+                return future.done()
+        return True
 
 
 def _is_on_a_loop() -> bool:

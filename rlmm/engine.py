@@ -30,8 +30,9 @@ from rlmm.gate.barrier import Barrier
 from rlmm.gate.reads import Reads
 from rlmm.gate.settings import GateSettings
 from rlmm.keeper import Keeper
+from rlmm.metadata.ids import INT64_MAX
 from rlmm.metadata.python_shard import PythonShard
-from rlmm.pump.budget import Budget, BudgetStatistics, MemorySettings, resident_bytes
+from rlmm.pump.budget import Budget, BudgetStatistics, MemorySettings, measure_memory
 from rlmm.pump.follower import Surroundings
 from rlmm.pump.incidents import Incidents
 from rlmm.pump.pace import Pace
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from rlmm.log.protocol import LogIdentity, MetadataLog
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.shard import Shard
+    from rlmm.pump.budget import Memory
     from rlmm.snapshot.atomic import SnapshotDisk
     from rlmm.snapshot.store import StoreStatistics
     from rlmm.snapshot.writer import WriterStatistics as SnapshotStatistics
@@ -71,14 +73,20 @@ class EngineSettings:
     snapshot: SnapshotSettings = field(default_factory=SnapshotSettings)
 
 
+def _leave_collector_alone() -> None:
+    """The process is somebody else's: what its collector looks at is not ours to choose."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ground:
     """What an engine stands on; a test or a simulation puts something else there."""
 
     clock: Clock = SYSTEM_CLOCK
     make_shard: Callable[[int, int], Shard] = PythonShard
-    measure_memory: Callable[[], Awaitable[int]] = resident_bytes
+    measure_memory: Callable[[], Awaitable[Memory]] = measure_memory
     snapshot_disk: SnapshotDisk = SNAPSHOT_DISK
+    set_apart: Callable[[], None] = _leave_collector_alone
+    """Takes what exists out of the sight of Python's cycle collector; see `Pace`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +140,7 @@ class Engine:
                 ground.make_shard,
                 ground.clock,
                 ground.snapshot_disk,
+                ground.set_apart,
             )
         around = Surroundings(
             log=log,
@@ -140,7 +149,7 @@ class Engine:
             listener=Relay(self._gate, self._barrier, self._keeper),
             restore=self._keeper,
             make_shard=ground.make_shard,
-            pace=Pace(),
+            pace=Pace(ground.set_apart),
             budget=self._budget,
             incidents=self.incidents,
             changed=Doorbell(),
@@ -263,6 +272,15 @@ class Engine:
         here, `NotReady` at the deadline, and what ends the reading of the partition meanwhile.
         """
         limit_s = self._settings.gate.wait_timeout_ms / 1_000 if timeout_s is None else timeout_s
+        _require_offsets(at_least)
+        begin_s = asyncio.get_running_loop().time()
+        if self._pump.identity is None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(limit_s):
+                    await self._gate.wait_connected()
+            if self._pump.identity is None:
+                self._require_running()
+                raise self._gate.not_connected()
         missing = self._missing(at_least)
         if not missing:
             return
@@ -270,7 +288,7 @@ class Engine:
             msg = f"{self._barrier.waiting} reads are waiting, gate.waiting_max allows no more"
             raise OverBudget(msg)
         try:
-            async with asyncio.timeout(limit_s):
+            async with asyncio.timeout_at(begin_s + limit_s):
                 while missing:
                     place, next_offset = missing.popitem()
                     if self._position(place) < next_offset:
@@ -318,11 +336,7 @@ class Engine:
         }
 
     def _missing(self, at_least: Mapping[int, int]) -> dict[int, int]:
-        """Positions that are still to be reached; what cannot be meant is refused."""
-        for place, offset in at_least.items():
-            if type(offset) is not int or offset < -1:
-                msg = f"metadata partition {place}: {offset!r} is not the offset of an event"
-                raise InvalidArgument(msg)
+        """Positions that are still to be reached."""
         return {
             place: offset + 1
             for place, offset in at_least.items()
@@ -362,3 +376,11 @@ class Engine:
             self._budget.statistics(),
             *((self._keeper and self._keeper.statistics()) or (None, None)),
         )
+
+
+def _require_offsets(at_least: Mapping[int, int]) -> None:
+    """Refuse what is not the offset of an event; -1 stands before the first."""
+    for place, offset in at_least.items():
+        if type(offset) is not int or not -1 <= offset < INT64_MAX:
+            msg = f"metadata partition {place}: {offset!r} is not the offset of an event"
+            raise InvalidArgument(msg)

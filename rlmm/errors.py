@@ -7,6 +7,7 @@ values, see `rlmm.metadata.verdicts`.
 
     RlmmError
     ├── ConfigError           the command or its files are wrong: nothing was started, correct it
+    │   └── TopicAbsent       the metadata topic does not exist: a service waits for it
     ├── RequestError          the caller asked for something that cannot be meant
     │   ├── InvalidArgument   a value no broker could hold: refused before any I/O
     │   └── NotPublishable    a record that would stop a stock broker's consumer: never written
@@ -62,6 +63,12 @@ class ConfigError(RlmmError):
 
     code = "config"
     exit_code = 2
+
+
+class TopicAbsent(ConfigError):
+    """The metadata topic surely does not exist, and nothing was asked for that would create it."""
+
+    code = "topic-absent"
 
 
 class RequestError(RlmmError):
@@ -338,3 +345,10 @@ class EngineFailed(RlmmError):
 
     code = "engine-failed"
     exit_code = 3
+
+
+def first_of(error: BaseException) -> BaseException:
+    """The error itself where it came in a group, the first one where there were several."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

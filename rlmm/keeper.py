@@ -53,12 +53,15 @@ class Keeper:
         make_shard: Callable[[int, int], Shard],
         clock: Clock,
         disk: SnapshotDisk,
+        set_apart: Callable[[], None],
     ) -> None:
+        """*set_apart* takes a state that was given back out of the collector's sight."""
         self._root = root
         self._settings = settings
         self._make_shard = make_shard
         self._clock = clock
         self._disk = disk
+        self._set_apart = set_apart
         self._states: States | None = None
         self._store: SnapshotStore | None = None
         self._writer: SnapshotWriter | None = None
@@ -112,7 +115,14 @@ class Keeper:
         del log_start
         if self._store is None:
             return None
-        return await self._store.restore(partition, 0, next_offset)
+        found = await self._store.restore(partition, 0, next_offset)
+        self._set_apart()
+        return found
+
+    async def set_aside_beyond(self, partition: int, next_offset: int) -> None:
+        """The log was cut: no snapshot beyond *next_offset* is ever used again."""
+        if self._store is not None:
+            await self._store.set_aside_beyond(partition, next_offset)
 
     def positions(self) -> Mapping[int, int]:
         """Metadata partition -> position, of every state that may be kept now."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.blocking import BlockingMetadata
 from rlmm.engine import Engine
-from rlmm.errors import Stopped, StopTimedOut
+from rlmm.errors import Stopped, StopTimedOut, first_of
 from rlmm.log.files import FilesLog
 from rlmm.snapshot.writer import Flushed
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from rlmm.pump.incidents import Incidents
     from rlmm.pump.publish import StoredNotAssigned, Written
 
+_PIECE = 250
+"""Segments of a listing that are made between two turns of the event loop."""
 STOP_S = 30.0
 """Longest time that the end may take, last snapshots included."""
 
@@ -205,11 +207,20 @@ class RemoteLogMetadata:
         linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> list[SegmentMetadata]:
-        """Every segment, of one leader epoch or of all, in whatever state, by rising offset."""
+        """
+        Every segment, of one leader epoch or of all, in whatever state, by rising offset.
+
+        The answer is what is true at one moment; where it is long it is made in pieces, and others
+        have their turn in between.
+        """
         await self._wait(partition, at_least, timeout_s, linearizable=linearizable)
-        if epoch is None:
-            return self.reads.segments(partition)
-        return self.reads.segments_of_epoch(partition, epoch)
+        listing = self.reads.listing(partition, epoch)
+        found: list[SegmentMetadata] = []
+        while (piece := listing.take(_PIECE)) is not None:
+            found += piece
+            if len(piece) in {0, _PIECE}:
+                await asyncio.sleep(0)
+        return found
 
     async def size(
         self,
@@ -316,18 +327,22 @@ async def open_metadata(
     assignment: Assignment | None = None,
     settings: EngineSettings | None = None,
     is_observer: bool = False,
+    partition_count: int | None = None,
 ) -> AsyncIterator[RemoteLogMetadata]:
     """
     Follow *log* as long as the block runs, and answer from it. Known as `rlmm.open`.
 
-    *log* is a folder, where an embedded log is opened or begun, or a log that stays the caller's to
-    close. *snapshots* is a folder; without one every start reads the whole log. At the end a last
-    snapshot is written; a failure of the reading, which every call has told of by then, is raised.
+    *log* is a folder, where an embedded log is opened, or begun with *partition_count* metadata
+    partitions (50), or a log that stays the caller's to close. *snapshots* is a folder; without one
+    every start reads the whole log. At the end a last snapshot is written; a failure of the
+    reading, which every call has told of by then, is raised.
     """
     async with AsyncExitStack() as opened:
         beside = None
         if isinstance(log, (Path, str)):
-            log = beside = await FilesLog.open(Path(log), is_observer=is_observer)
+            log = beside = await FilesLog.open(
+                Path(log), partition_count=partition_count, is_observer=is_observer
+            )
             opened.push_async_callback(beside.close)
         engine = Engine(
             log,
@@ -344,14 +359,7 @@ async def open_metadata(
             await metadata.stop()
             failure = None if running.cancelled() else running.exception()
         if failure is not None:
-            raise _first(failure)
-
-
-def _first(error: BaseException) -> BaseException:
-    """The error itself, of the groups that it came in."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
+            raise first_of(failure)
 
 
 async def _run(engine: Engine, log: FilesLog | None) -> None:

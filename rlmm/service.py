@@ -8,6 +8,7 @@ name; a signal ends it in order and within a deadline, and what would not end is
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 import threading
@@ -16,8 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rlmm.broker_watch import BrokerWatch
-from rlmm.engine import Engine
-from rlmm.errors import PartFailed, RlmmError, Stopped, StopTimedOut
+from rlmm.engine import Engine, Ground
+from rlmm.errors import PartFailed, RlmmError, Stopped, StopTimedOut, first_of
 from rlmm.log.files import FilesLog
 from rlmm.log.kafka.kafka_log import KafkaLog
 from rlmm.log.memory import MemoryLog
@@ -45,6 +46,8 @@ SNAPSHOT_SIGNAL = signal.SIGUSR1
 """Asks for snapshots of everything that changed, now."""
 _PARTS_SHARE = 0.5
 """Share of the deadline after which the last snapshots are written, whatever hangs by then."""
+GROUND = Ground(set_apart=gc.freeze)
+"""What engines stand on in a process that is all theirs."""
 _FLUSH_SHARE = 0.8
 """Share of what is left then that snapshots may take; the rest closes the log."""
 
@@ -122,6 +125,7 @@ class Service:
             assignment=plan.assignment,
             snapshots=plan.snapshots,
             is_observer=plan.is_observer,
+            ground=GROUND,
         )
         self.engines[plan.name] = engine
         self._runs[f"engine {plan.name}"] = engine.run
@@ -177,7 +181,7 @@ async def _named(name: str, run: Run) -> None:
     try:
         await run()
     except Exception as error:
-        _first(error).add_note(name)
+        first_of(error).add_note(name)
         raise
     msg = f"{name} has ended, which it never should"
     raise PartFailed(msg)
@@ -244,7 +248,7 @@ def _tell_why(work: asyncio.Task[None], asked: asyncio.Future[str]) -> None:
 
 def _cause(error: BaseException) -> RlmmError:
     """What a part failed of, as an error of ours that names it."""
-    first = _first(error)
+    first = first_of(error)
     if isinstance(first, RlmmError):
         return first
     part = ", ".join(getattr(first, "__notes__", [])) or "a part"
@@ -294,10 +298,3 @@ async def _end(service: Service, work: asyncio.Task[None], stop_s: float) -> Non
             f"tasks: {', '.join(tasks) or 'none'}; threads: {', '.join(threads) or 'none'}"
         )
         raise StopTimedOut(msg)
-
-
-def _first(error: BaseException) -> BaseException:
-    """The error itself where it came in a group, the first one where there were several."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

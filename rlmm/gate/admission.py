@@ -144,7 +144,7 @@ class Gate:
         if place is not None:
             return place
         if self._partition_count is None:
-            raise self._not_connected(partition)
+            raise self.not_connected(partition)
         place = metadata_partition_for(
             partition.topic_id, partition.partition, self._partition_count
         )
@@ -219,12 +219,13 @@ class Gate:
             return error(message)
         return self._not_ready(None, place, self._shards.get(place))
 
-    def _not_connected(self, partition: TopicIdPartition) -> NotReady:
-        msg = f"{partition} is not ready: {self._connecting}"
+    def not_connected(self, partition: TopicIdPartition | None = None) -> NotReady:
+        """The refusal of a question, about *partition* or any, while the topic is not known."""
+        msg = f"{partition or 'nothing'} is {'not ' if partition else ''}ready: {self._connecting}"
         return NotReady(
             msg,
             reason=Why.CONNECTING,
-            user_partition=str(partition),
+            user_partition=None if partition is None else str(partition),
             retry_after_ms=self._retry_after_ms,
         )
 

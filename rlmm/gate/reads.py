@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.events import PartitionDelete
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
-    from rlmm.metadata.shard import Shard
+    from rlmm.metadata.shard import Listing, Shard
 
 LOOKUPS_MAX = 10_000
 """Look-ups in one call: more would hold up everybody else."""
@@ -80,6 +80,15 @@ class Reads:
         """The largest offset of *epoch* that any finished copy reached; never goes down."""
         _require_epoch(epoch)
         return self._admit(partition).highest_offset(partition, epoch)
+
+    def listing(self, partition: TopicIdPartition, epoch: int | None = None) -> Listing:
+        """
+        As `segments`, or `segments_of_epoch`, as it is now, to be taken piece by piece: a large
+        partition takes a second to list, and nobody is to wait for that.
+        """
+        if epoch is not None:
+            _require_epoch(epoch)
+        return self._admit(partition).listing(partition, epoch)
 
     def segments(self, partition: TopicIdPartition) -> list[SegmentMetadata]:
         """Every segment in whatever state, by rising start offset."""

@@ -18,6 +18,7 @@ from rlmm.errors import (
     LogError,
     LogRecreated,
     LogUnavailable,
+    TopicAbsent,
 )
 from rlmm.log.memory_partition import AppendOutcome, BoundsFault
 from rlmm.log.memory_topic import ring
@@ -64,7 +65,7 @@ class MemoryLog:
         identity = self._topic.identity
         if identity is None:
             msg = "the topic does not exist: create it, or name another"
-            raise ConfigError(msg)
+            raise TopicAbsent(msg)
         if self._partition_count not in {None, identity.partition_count}:
             msg = (
                 f"the topic has {identity.partition_count} partitions, "

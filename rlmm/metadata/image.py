@@ -28,6 +28,8 @@ from __future__ import annotations
 
 import struct
 from functools import partial
+from heapq import merge
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from rlmm.metadata.codec.encoding import encode_varint
@@ -35,7 +37,7 @@ from rlmm.metadata.epoch import EpochState
 from rlmm.metadata.partition import PartitionState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
 SHARD_MAGIC: Final = b"RLMI"
 SHARD_VERSION: Final = 1
@@ -44,6 +46,10 @@ DELETE = struct.Struct(">biq")
 EPOCH = struct.Struct(">ib")
 INT64 = struct.Struct(">q")
 NO_DELETE = b"\xff"
+
+_COPIED_AT_A_TIME = 8_192
+"""Rows whose references are copied in one step."""
+_SORTED_AT_A_TIME = 4_096
 
 
 def partition_image(state: PartitionState) -> bytes:
@@ -54,7 +60,7 @@ def partition_image(state: PartitionState) -> bytes:
         parts.append(NO_DELETE)
     else:
         parts.append(DELETE.pack(delete.state, delete.broker_id, delete.event_timestamp_ms))
-    ids = sorted(state.rows)
+    ids = _in_order(state.rows)
     parts.append(encode_varint(len(ids)))
     for uuid in ids:
         row = state.rows[uuid]
@@ -70,20 +76,41 @@ def partition_image(state: PartitionState) -> bytes:
     return b"".join(parts)
 
 
-def frozen_image(state: PartitionState) -> Callable[[], bytes]:
+def _in_order(ids: Collection[bytes]) -> list[bytes]:
+    """*ids* sorted; many of them so that no other thread ever waits long for the interpreter."""
+    if len(ids) <= _SORTED_AT_A_TIME:
+        return sorted(ids)
+    left = iter(ids)
+    pieces = []
+    while piece := sorted(islice(left, _SORTED_AT_A_TIME)):
+        pieces.append(piece)
+    return list(merge(*pieces))
+
+
+def freezing(state: PartitionState) -> Iterator[Callable[[], bytes] | None]:
     """
-    What makes the image of *state* as it is now, later and in any thread.
+    Steps of about a millisecond; the last one gives what makes the image of *state*, later and in
+    any thread.
 
     Copies references only: rows are immutable, and what follows from the rest is not needed.
+    Nothing may change *state* before the last step.
     """
     frozen = PartitionState(state.key)
     frozen.delete = state.delete
-    frozen.rows = state.rows.copy()
+    left = iter(state.rows.items())
+    while piece := list(islice(left, _COPIED_AT_A_TIME)):
+        frozen.rows.update(piece)
+        yield None
     frozen.strays = state.strays.copy()
+    copied_count = 0
     for epoch, entry in state.epochs.items():
         copied = frozen.epochs[epoch] = EpochState(epoch)
         copied.slots, copied.highest = entry.slots.copy(), entry.highest
-    return partial(partition_image, frozen)
+        copied_count += len(copied.slots)
+        if copied_count > _COPIED_AT_A_TIME:
+            copied_count = 0
+            yield None
+    yield partial(partition_image, frozen)
 
 
 def _epoch_parts(

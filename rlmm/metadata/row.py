@@ -60,6 +60,11 @@ unpack_listing = struct.Struct(">i9xi").unpack_from
 """To be read at `EPOCHS_AT` + 1 of a row of one epoch: the epoch, the segment's size."""
 
 _HEAD = struct.Struct(">bbqiqqqq")
+_ONE_EPOCH_ROW = struct.Struct(">bbq12xqq8xx12xB4xB")
+"""
+Of a row of one epoch: state, flag, finish offset, start and end offset, the tags of the epoch, the
+first byte of the custom metadata.
+"""
 _INT64 = struct.Struct(">q")
 _INT32 = struct.Struct(">i")
 _EPOCH = struct.Struct(">iqx")
@@ -118,6 +123,27 @@ def segment_of(segment_id: SegmentId, row: bytes) -> SegmentMetadata:
         _custom(row, custom_at),
         _STATES[state],
         txn_index_empty != 0,
+    )
+
+
+def is_sound_row(row: bytes) -> bool:
+    """
+    Whether *row*, from anywhere, is one that `row_of` makes of a segment that can be held.
+
+    Judges the common form alone, one epoch and short custom metadata, and that quickly: `False`
+    means that it has to be looked at closely.
+    """
+    if len(row) <= ONE_EPOCH_CUSTOM_AT or row[EPOCHS_AT] != ONE_EPOCH:
+        return False
+    state, flag, finish, start, end, tags, custom = _ONE_EPOCH_ROW.unpack_from(row)
+    return (
+        (finish == NOT_FINISHED if state == 0 else finish >= 0 if state == 1 else state == 2)
+        and finish >= NOT_FINISHED
+        and 0 <= flag <= 1
+        and 0 <= start <= end
+        and tags == 0
+        and custom < 0x80
+        and len(row) == ONE_EPOCH_CUSTOM_AT + (custom or 1)
     )
 
 

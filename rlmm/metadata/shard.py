@@ -38,6 +38,17 @@ class EpochView:
     highest: int | None
 
 
+class Listing(Protocol):
+    """A listing as of one moment."""
+
+    def take(self, count: int) -> list[SegmentMetadata] | None:
+        """
+        The next segments, *count* at most; `None` when there are no more.
+
+        Empty while the order is being found out: ask again.
+        """
+
+
 class Shard(Protocol):
     """All state of one metadata partition. Not for use from several threads at once."""
 
@@ -106,6 +117,11 @@ class Shard(Protocol):
     def segments_of_epoch(self, partition: TopicIdPartition, epoch: int) -> list[SegmentMetadata]:
         """Every segment that lists *epoch*, in whatever state, in Kafka's order; a snapshot."""
 
+    def listing(self, partition: TopicIdPartition, epoch: int | None = None) -> Listing:
+        """
+        As `segments`, or `segments_of_epoch`, as it is at this call, to be taken piece by piece.
+        """
+
     def size_of_epoch(self, partition: TopicIdPartition, epoch: int) -> int:
         """Bytes of all segments that list *epoch*; read from a counter."""
 
@@ -138,6 +154,12 @@ class Shard(Protocol):
 
         Taking one out copies references; calling it makes the bytes, later and in any thread. One
         image at one position comes of it only while nothing is applied before the last is taken.
+        """
+
+    def freezing(self) -> Iterator[Callable[[], bytes] | None]:
+        """
+        `image_parts` in steps of about a millisecond, `None` for those that give no part: for who
+        shares a thread with others.
         """
 
     def watermarks(self) -> Iterator[tuple[TopicIdPartition, int, int]]:

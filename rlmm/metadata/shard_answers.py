@@ -13,7 +13,8 @@ from rlmm.metadata.admission import admit
 from rlmm.metadata.codec.decoding import decode_partition_key
 from rlmm.metadata.codec.encoding import encode_partition
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid, trusted_segment_id
-from rlmm.metadata.image import frozen_image, partition_image, shard_image
+from rlmm.metadata.image import freezing, partition_image, shard_image
+from rlmm.metadata.listing import RowListing
 from rlmm.metadata.partition import PartitionState
 from rlmm.metadata.row import segment_of
 from rlmm.metadata.shard import EpochView
@@ -91,6 +92,15 @@ class ShardAnswers:
         state = self._state(partition)
         return _all(partition, state, state.ids_of_epoch(epoch))
 
+    def listing(self, partition: TopicIdPartition, epoch: int | None = None) -> RowListing:
+        """As `segments`, or `segments_of_epoch`, to be taken piece by piece."""
+        state = self._state(partition)
+        rows = state.rows
+        if epoch is None:
+            return RowListing(partition, list(rows.items()), is_ordered=False)
+        ids = state.ids_of_epoch(epoch)
+        return RowListing(partition, [(uuid, rows[uuid]) for uuid in ids], is_ordered=True)
+
     def size_of_epoch(self, partition: TopicIdPartition, epoch: int) -> int:
         """Bytes of all segments that list *epoch*."""
         return self._state(partition).size_of_epoch(epoch)
@@ -131,7 +141,12 @@ class ShardAnswers:
 
     def image_parts(self) -> Iterator[Callable[[], bytes]]:
         """What makes the image of each user partition as it is now, by rising key."""
-        return (frozen_image(self._states[key]) for key in sorted(self._states))
+        return (part for part in self.freezing() if part is not None)
+
+    def freezing(self) -> Iterator[Callable[[], bytes] | None]:
+        """`image_parts` in small steps."""
+        for key in sorted(self._states):
+            yield from freezing(self._states[key])
 
     def watermarks(self) -> Iterator[tuple[TopicIdPartition, int, int]]:
         """User partition, leader epoch and highest offset, where any copy was ever finished."""

@@ -27,12 +27,16 @@ class LogSettings:
     """The settings of all partitions of a registry; names and defaults are Kafka's where it has."""
 
     sync: SyncPolicy = SyncPolicy.EACH_GROUP
+    """What an acknowledgement means: by `each-group` an acknowledged event survives a power
+    loss, by `interval` and `never` the last ones may not."""
     sync_interval_ms: int = 20
     """Of `INTERVAL`; at this length no cost in throughput was seen."""
     segment_bytes: int = 1 << 30
+    """Size at which a segment is closed and the next one begun; Kafka's `segment.bytes`."""
     segment_ms: int = 7 * 24 * 3600 * 1000
     """Age at which a segment is closed even when it is small, so that retention can reach it."""
     index_interval_bytes: int = 4096
+    """Bytes between two entries of an index: what a read steps over at most; Kafka's."""
     batch_bytes_max: int = 1_048_588
     """Largest batch that an append takes: `max.message.bytes`."""
     retention_bytes: int | None = None

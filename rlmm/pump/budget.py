@@ -66,9 +66,17 @@ class BudgetStatistics:
     refusals: int
 
 
-async def resident_bytes() -> int:
-    """Resident memory of this process."""
-    return await asyncio.to_thread(_resident_bytes)
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What this process holds, of what there is."""
+
+    resident_bytes: int
+    total_bytes: int
+
+
+async def measure_memory() -> Memory:
+    """Ask the operating system; the total is the container's where there is one."""
+    return await asyncio.to_thread(lambda: Memory(_resident_bytes(), _total_bytes()))
 
 
 def _resident_bytes() -> int:
@@ -76,8 +84,7 @@ def _resident_bytes() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def total_bytes() -> int:
-    """What the machine has, or the container where that is less."""
+def _total_bytes() -> int:
     machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     try:
         container = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
@@ -92,13 +99,11 @@ class Budget:
     def __init__(
         self,
         settings: MemorySettings,
-        measure: Callable[[], Awaitable[int]] = resident_bytes,
-        total: Callable[[], int] = total_bytes,
+        measure: Callable[[], Awaitable[Memory]] = measure_memory,
     ) -> None:
-        whole = total() if None in {settings.alert_bytes, settings.limit_bytes} else 0
-        self._limit = settings.limit_bytes or whole * 9 // 10
-        alert = settings.alert_bytes or whole * 8 // 10
-        self._alert = min(alert, self._limit)
+        """Nothing is measured before the first `look`."""
+        self._settings = settings
+        self._alert = self._limit = 0
         self._measure = measure
         self._bell = Doorbell()
         self._resident = 0
@@ -109,7 +114,11 @@ class Budget:
 
     async def look(self) -> None:
         """Measure, and tell whoever waits."""
-        self._resident = resident = await self._measure()
+        memory = await self._measure()
+        settings = self._settings
+        self._resident = resident = memory.resident_bytes
+        self._limit = settings.limit_bytes or memory.total_bytes * 9 // 10
+        self._alert = min(settings.alert_bytes or memory.total_bytes * 8 // 10, self._limit)
         was_alert, was_exhausted = self._is_alert, self.is_exhausted
         self._is_alert = resident >= self._alert
         self.is_exhausted = resident >= self._limit * (_RELIEF if was_exhausted else 1)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rlmm.backoff import Backoff, Pauses
 from rlmm.errors import (
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from rlmm.progress import Fact
     from rlmm.pump.budget import Budget
     from rlmm.pump.incidents import Incidents
+    from rlmm.pump.kept import Restore
     from rlmm.pump.listener import Listener
     from rlmm.pump.pace import Pace
     from rlmm.pump.settings import PumpSettings
@@ -52,25 +53,6 @@ _COPY_S = 0.001
 
 Image = tuple[int, History, list["Callable[[], bytes]"]]
 """Position, history, and what makes the image of each user partition."""
-
-
-class Restored(Protocol):
-    """A state that was kept, and what it was made of."""
-
-    @property
-    def shard(self) -> Shard:
-        """The state."""
-
-    @property
-    def history(self) -> History:
-        """What it was made of."""
-
-
-class Restore(Protocol):
-    """Finds the newest state that was kept of a metadata partition; bad ones are its matter."""
-
-    async def restore(self, partition: int, log_start: int, next_offset: int) -> Restored | None:
-        """A state at a position that is not beyond *next_offset*; None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +143,7 @@ class Follower:
 
     async def _begin(self) -> None:
         """Find out where to begin, and with what state, and capture the target."""
-        bounds = await self._ask_bounds()
+        asked_s, bounds = self._now(), await self._ask_bounds()
         async with self._applying:
             before = self._replay
             shard, history = await self._known_state(bounds)
@@ -170,6 +152,9 @@ class Follower:
                 self._is_void or beginning(shard.position, bounds) is not Beginning.RESUME
             ):
                 self._warn_of_gap(shard.position, bounds)
+                if self._around.restore is not None and shard.position >= bounds.log_start:
+                    # Nobody can say how far back the log was cut: no kept state is to be trusted.
+                    await self._around.restore.set_aside_beyond(self.partition, bounds.log_start)
                 if before is not None:
                     before.inherit()  # it may not have come to it
                 shard, given_up = None, shard
@@ -181,9 +166,7 @@ class Follower:
                 self._around.incidents.forget(self.partition)
             if before is None or shard is not before.shard:
                 self._hear_anew(shard.position)
-            self._replay = Replay(
-                shard, history, bounds, self._now(), self._around.settings, given_up
-            )
+            self._replay = Replay(shard, history, bounds, asked_s, self._around.settings, given_up)
             self._needs_beginning = self._is_void = False
             self._beginnings += 1
         self._around.listener.held(self.partition, shard)
@@ -259,12 +242,13 @@ class Follower:
 
     async def _absorb(self, replay: Replay, record_set: RecordSet) -> None:
         around = self._around
-        while True:
+        while not self._needs_beginning:
             await around.budget.wait_room()
-            await around.pace.turn()
+            await around.pace.turn(self.partition)
             async with self._applying:
                 report = replay.absorb(record_set, around.settings.slice_events)
             self._hear(report)
+            around.pace.applied(report.tally.applied)
             if report.complete:
                 return
             if report.damage is not None:
@@ -338,7 +322,7 @@ class Follower:
     def savable_position(self) -> int | None:
         """Where the shard stands, if its state may be kept now, and there is anything to keep."""
         replay = self._replay
-        if replay is None or not replay.is_settled:
+        if replay is None or self._is_void or not replay.is_settled:
             return None
         position = replay.shard.position
         return None if position == replay.history.first_offset else position
@@ -347,12 +331,13 @@ class Follower:
         """The state as it is at one position; nothing is applied meanwhile, reads go on."""
         async with self._applying:
             replay = self._replay
-            if replay is None or not replay.is_settled:
+            if replay is None or self._is_void or not replay.is_settled:
                 return None
             parts: list[Callable[[], bytes]] = []
             begin = self._now()
-            for part in replay.shard.image_parts():
-                parts.append(part)
+            for part in replay.shard.freezing():
+                if part is not None:
+                    parts.append(part)
                 if self._now() - begin > _COPY_S:
                     await asyncio.sleep(0)
                     begin = self._now()

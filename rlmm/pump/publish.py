@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from rlmm.errors import (
     AppendUncertain,
     EventRejected,
+    NotReady,
     NotWritable,
     OutcomeUnknown,
     OverBudget,
     Unresolved,
 )
 from rlmm.metadata.codec.encoding import encode
-from rlmm.metadata.events import PartitionDelete
+from rlmm.metadata.events import PartitionDelete, SegmentUpdate
+from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.verdicts import Applied, Duplicate, Rejected
 
 if TYPE_CHECKING:
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
     from rlmm.pump.budget import Budget
     from rlmm.pump.pump import Pump
     from rlmm.pump.settings import WriteSettings
+
+
+_OF_DELETION = {SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FINISHED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +148,12 @@ class Writer:
         """
         value = self._encoded(event)
         limit_s = self._limit_s(timeout_s)
+        loop = asyncio.get_running_loop()
+        deadline_s = loop.time() + limit_s
         partition = _partition_of(event)
         with self._counting() as end:
             await self._wait(self._admission.wait_connected(), limit_s)
+            limit_s = max(0.001, deadline_s - loop.time())
             place = self._admission.place_of(partition)
             if self._pump.assignment.covers(partition, place):
                 written = await self._write(event, value, limit_s)
@@ -194,9 +202,15 @@ class Writer:
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + limit_s
         partition = _partition_of(event)
-        await self._wait(self._admission.wait_open(partition), limit_s)
-        shard = self._admission.admit(partition)
+        try:
+            shard = self._admission.admit(partition)
+        except NotReady:
+            await self._wait(self._admission.wait_open(partition), limit_s)
+            shard = self._admission.admit(partition)
         place = self._admission.place_of(partition)
+        whole = _with_custom(event, shard)
+        if whole is not event:
+            event, value = whole, encode(whole)
         refusal = shard.admit(event)
         if refusal is not None:
             raise _rejected(event, refusal, None)
@@ -252,6 +266,21 @@ class Writer:
             ends.get("unknown", 0),
             ends.get("failed", 0),
         )
+
+
+def _with_custom(event: Event, shard: Shard) -> Event:
+    """
+    The update of a deletion repeats the stored custom metadata where it brings none of its own:
+    without it the storage plugin would not find the objects to delete.
+    """
+    if not isinstance(event, SegmentUpdate) or event.custom_metadata is not None:
+        return event
+    if event.state not in _OF_DELETION:
+        return event
+    stored = shard.segment(event.id)
+    if stored is None or stored.custom_metadata is None:
+        return event
+    return replace(event, custom_metadata=stored.custom_metadata)
 
 
 def _partition_of(event: Event) -> TopicIdPartition:

@@ -17,11 +17,14 @@ from rlmm.backoff import Backoff, Pauses
 from rlmm.errors import (
     AssignmentLost,
     ConfigError,
+    InvalidArgument,
     LogError,
     LogNotPermitted,
     LogRecreated,
     LogUnavailable,
     OutcomeUnknown,
+    TopicAbsent,
+    first_of,
 )
 from rlmm.pump.follower import Follower
 
@@ -74,19 +77,18 @@ class Pump:
         """
         Reach the log, however long it takes, and follow it until cancelled.
 
-        Raises `ConfigError` where the topic contradicts the configuration, and `InvalidArgument`
-        where the assignment does.
+        A topic that does not exist is waited for like a cluster that does not answer: whoever makes
+        it may be on the way. Raises `ConfigError` where the topic contradicts the configuration,
+        and `InvalidArgument` where the assignment does.
         """
         while True:
-            identity = await self._connect()
-            self._assignment.require_within(identity.partition_count)
-            self._identity = identity
+            self._identity = identity = await self._connect()
             self._around.listener.connected(identity)
             try:
                 await self._follow()
             except* LogRecreated as errors:
                 self._recreations += 1
-                self._last_trouble = str(_first(errors))
+                self._last_trouble = str(first_of(errors))
                 _log.error("%s: everything is read anew", self._last_trouble)
                 self._end_all(OutcomeUnknown, "the metadata topic is another one now")
             finally:
@@ -116,9 +118,10 @@ class Pump:
                 identity = await self._around.log.identity(
                     timeout_s=settings.bounds_timeout_ms / 1_000
                 )
-            except (LogUnavailable, LogNotPermitted) as error:
+                self._assignment.require_within(identity.partition_count)
+            except (LogUnavailable, LogNotPermitted, TopicAbsent) as error:
                 self._last_trouble = str(error)
-            except ConfigError as error:
+            except (ConfigError, InvalidArgument) as error:
                 # What stands in the way at the first start is wrong; later the topic may be in
                 # the middle of being made anew.
                 if not self._recreations:
@@ -147,6 +150,7 @@ class Pump:
             self._tasks = tasks
             try:
                 tasks.create_task(self._guarded(self._judge_all), name="pump: judge")
+                tasks.create_task(self._guarded(self._watch_memory), name="pump: memory")
                 self._apply()
                 await self._guarded(self._ask_ends)
             finally:
@@ -191,12 +195,17 @@ class Pump:
                     follower.hear_bounds(answer, asked_s)
 
     async def _judge_all(self) -> None:
-        """Judge on a timer, also while nobody answers, and look at the memory."""
+        """Judge on a timer, also while nobody answers."""
         while True:
-            await self._around.budget.look()
             for follower in list(self._followers.values()):
                 follower.judge()
             self._changed.ring()
+            await asyncio.sleep(self._around.settings.bounds_interval_ms / 1_000)
+
+    async def _watch_memory(self) -> None:
+        """Measure on a timer; a measurement that hangs must not keep anybody from judging."""
+        while True:
+            await self._around.budget.look()
             await asyncio.sleep(self._around.settings.bounds_interval_ms / 1_000)
 
     # -------------------------------------------------------------------------- assignment
@@ -329,11 +338,3 @@ def _stay_cancelled() -> None:
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError
-
-
-def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
-    """One of a group, however deep."""
-    found: BaseException = errors
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    return found

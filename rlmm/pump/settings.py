@@ -38,8 +38,9 @@ class PumpSettings:
     incident_bytes_max: int = 4 << 20
     """Bytes of undecodable records that are remembered; the oldest go first."""
     retry_first_ms: int = 250
+    """Pause after the first failed attempt: short, because most are a leader that has moved."""
     retry_last_ms: int = 10_000
-    """Pauses between attempts, doubled from the first up to the last, for ever."""
+    """Longest pause: each is twice the one before up to this one, and attempts go on for ever."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot work, naming the key."""

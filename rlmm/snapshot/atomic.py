@@ -66,11 +66,18 @@ def write_atomically(disk: SnapshotDisk, path: Path, chunks: Iterable[bytes]) ->
 
 
 def make_durable_folder(disk: SnapshotDisk, path: Path, root: Path) -> None:
-    """Make *path* and what is missing above it, up to *root*, and force the names to the medium."""
-    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    """
+    Make *path* and what is missing above it, up to *root*, and force the names to the medium.
+
+    Also those of folders that are there: whoever made them may not have come to that.
+    """
     disk.make_folder(path)
-    for folder in missing:
-        disk.sync_folder(folder.parent)
+    for folder in (path, *path.parents):
+        try:
+            disk.sync_folder(folder.parent)
+        except PermissionError:
+            if folder != root:
+                raise  # above *root* it is no matter of ours: who may not look did not make *root*
         if folder == root:
             break
 

@@ -53,6 +53,8 @@ class Shelf:
         self._disk = disk
         self._catalog = Catalog(identity_folder(root, identity), disk)
         self._is_swept = False
+        self._durable: set[Path] = set()
+        """Folders whose names are known to be on the medium."""
 
     # ------------------------------------------------------------------------------ reading
 
@@ -148,7 +150,7 @@ class Shelf:
         path = self._catalog.path_of(header.partition, header.position)
         where = f"metadata partition {header.partition} at position {header.position}"
         try:
-            make_durable_folder(self._disk, path.parent, self._root)
+            self._make_folder(path.parent)
             self._require_room(path.parent, expected_bytes)
             chunks = encode(header, _one_by_one(given, parts))
             size = write_atomically(self._disk, path, self._watched(given, path.parent, chunks))
@@ -161,6 +163,11 @@ class Shelf:
             raise SnapshotRefused(msg) from error
         _log.debug("%s: snapshot of %d bytes written to %s", where, size, path)
         return Stored(path, header.partition, header.position, size)
+
+    def _make_folder(self, folder: Path) -> None:
+        if folder not in self._durable or not folder.exists():
+            make_durable_folder(self._disk, folder, self._root)
+            self._durable.add(folder)
 
     def prune(self, newest: Stored, damaged: Container[Path], foreign: Container[Path]) -> None:
         """Remove what *newest* makes superfluous; that it cannot be removed is no failure."""

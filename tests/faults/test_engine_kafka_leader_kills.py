@@ -46,6 +46,9 @@ SETTINGS = EngineSettings(
     pump=PumpSettings(bounds_interval_ms=250, retry_first_ms=50, retry_last_ms=1_000)
 )
 PATIENCE_S = 120.0
+IMPATIENT_S = 1.5
+"""Of a writer: less than it takes to miss a leader, so that there are writes of which nobody knows
+whether they were stored, and which are written again."""
 
 
 def place_of(writer: int, generation: int) -> int:
@@ -73,7 +76,7 @@ async def read_elsewhere(metadata: RemoteLogMetadata, claims: Claims, rng: rando
             continue
         except UnknownPartition:
             pass
-        # No await since the wait has ended: what is answered now may not be older.
+        # The wait has ended: what is answered now may not be older.
         ask(metadata, question, PLACES, claims.add, last.offset + 1)
 
 
@@ -148,7 +151,7 @@ async def test_f40_engine_when_leaders_are_killed_then_every_claim_it_made_is_tr
             service = open_metadata(log, snapshots=tmp_path / name, settings=SETTINGS)
             services.append(await opened.enter_async_context(service))
         copiers += [
-            Copier(services[0], claims.add_own, 0, number, COPIERS, PLACES)
+            Copier(services[0], claims.add_own, 0, number, COPIERS, PLACES, IMPATIENT_S)
             for number in range(COPIERS)
         ]
         async with asyncio.TaskGroup() as tasks:
@@ -159,6 +162,13 @@ async def test_f40_engine_when_leaders_are_killed_then_every_claim_it_made_is_tr
                 copier.is_over = True
             await asyncio.wait(writing)
             reading.cancel()
+    _log.warning(
+        "%d events acknowledged, %d answers; %d appends uncertain, %d refused",
+        len(claims.wrote),
+        len(claims.answered),
+        sum(copier.uncertain for copier in copiers),
+        sum(copier.refused for copier in copiers),
+    )
     stored = await read_topic(settings_for(kafka_cluster.login, topic, replicas=3))
     judgement = judge(stored, claims.answered)
     attempts = sum((copier.attempts for copier in copiers), start=Counter[int]())

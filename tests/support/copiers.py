@@ -68,13 +68,16 @@ class Copier:
         number: int,
         copiers: int,
         places: int,
+        timeout_s: float = WAIT_S,
     ) -> None:
+        """*timeout_s* is for one attempt to write; what may be stored then is written again."""
         self._metadata = metadata
         self._tell = tell
         self._life = life
         self._number = number
         self._copiers = copiers
         self._places = places
+        self._timeout_s = timeout_s
         self._rng = random.Random(f"{life} {number}")
         self._stamps = itertools.count((life * 1_000 + number) * 1_000_000)
         self._generation = 0
@@ -208,10 +211,10 @@ class Copier:
 
     async def _written(self, move: Move) -> Written:
         if isinstance(move, SegmentMetadata):
-            return await self._metadata.add_segment(move, timeout_s=WAIT_S)
+            return await self._metadata.add_segment(move, timeout_s=self._timeout_s)
         if isinstance(move, SegmentUpdate):
-            return await self._metadata.update_segment(move, timeout_s=WAIT_S)
-        return await self._metadata.put_partition_delete(move, timeout_s=WAIT_S)
+            return await self._metadata.update_segment(move, timeout_s=self._timeout_s)
+        return await self._metadata.put_partition_delete(move, timeout_s=self._timeout_s)
 
 
 def ask(

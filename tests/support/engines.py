@@ -6,7 +6,7 @@ as soon as nothing else can happen.
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from rlmm.log.script import LogScript
 from rlmm.metadata.codec.encoding import encode_any
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
-from rlmm.pump.budget import MemorySettings
+from rlmm.pump.budget import Memory, MemorySettings
 from tests.support.builders import tp
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ START_MS = 1_700_000_000_000
 ROOM = MemorySettings(alert_bytes=1 << 50, limit_bytes=1 << 50)
 
 
-async def no_memory() -> int:
+async def no_memory() -> Memory:
     """A measurement that finds nothing."""
-    return 0
+    return Memory(0, 1 << 50)
 
 
 class LoopClock:
@@ -89,8 +89,7 @@ class World:
         self, settings: EngineSettings | None = None, **options: Any
     ) -> AsyncIterator[Engine]:
         """An engine that runs as long as the block; what ended it before is raised at its end."""
-        options.setdefault("log", MemoryLog(self.topic))
-        log = options.pop("log")
+        log = options.pop("log", None) or MemoryLog(self.topic)
         engine = Engine(
             log,
             settings or EngineSettings(memory=ROOM),
@@ -98,6 +97,7 @@ class World:
                 clock=LoopClock(),
                 make_shard=options.pop("make_shard", PythonShard),
                 measure_memory=options.pop("measure_memory", no_memory),
+                set_apart=options.pop("set_apart", lambda: None),
             ),
             **options,
         )
@@ -106,8 +106,10 @@ class World:
             yield engine
         finally:
             running.cancel()
-            with suppress(asyncio.CancelledError):
-                await running
+            await asyncio.wait([running])
+        # Not reached by a failure of the block, which is the one to be told.
+        if not running.cancelled():
+            running.result()
 
 
 async def until(condition: Callable[[], bool], timeout_s: float = 600.0) -> None:

@@ -32,6 +32,7 @@ class OddLog(MemoryLog):
         self.told_late.set()
         self.appends = 0
         self.bounds_asked = 0
+        self.reads = 0
         self.identities_asked_s: list[float] = []
 
     async def identity(self, *, timeout_s: float) -> LogIdentity:
@@ -52,6 +53,7 @@ class OddLog(MemoryLog):
         self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
     ) -> RecordSet | None:
         """What follows, or the next error in its place."""
+        self.reads += 1
         found = await super().read(partition, position, timeout_s=timeout_s, bytes_max=bytes_max)
         if self.fails_reads:
             raise self.fails_reads.pop(0)

@@ -27,6 +27,7 @@ QUESTIONS: dict[str, Callable[[Reads], Any]] = {
     "segment": lambda reads: reads.segment(segment_id("a")),
     "highest-offset": lambda reads: reads.highest_offset(TP, 0),
     "list": lambda reads: reads.segments(TP),
+    "listing": lambda reads: reads.listing(TP),
     "list-by-epoch": lambda reads: reads.segments_of_epoch(TP, 0),
     "next-with-transactions": lambda reads: reads.next_segment_with_txn_index(TP, 0, 0),
     "size": lambda reads: reads.size(TP),

@@ -66,6 +66,7 @@ class Node:
 
     async def _open_control(self) -> Connection:
         try:
+            self.hang_up()  # where the broker has hung up, our side is still there
             self._control = await self._dial("admin")
             return self._control
         finally:
@@ -78,6 +79,7 @@ class Node:
             connection = idle.pop()
             if connection.is_open:
                 return connection
+            connection.abort()  # the broker has hung up, our side is still there
         return await self._dial(role)
 
     async def give_back(self, role: str, connection: Connection) -> None:

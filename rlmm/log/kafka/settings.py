@@ -102,14 +102,22 @@ class SecuritySettings:
     """
 
     security_protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
+    """How connections are encrypted, and whether a user is named; the default is Kafka's."""
     sasl_mechanism: SaslMechanism | None = None
+    """How the user is proven, with one of the SASL protocols; only there, and then needed."""
     sasl_username: str | None = None
+    """The user of PLAIN and SCRAM; a `sasl.jaas.config` may say it instead."""
     sasl_password: Secret | None = None
+    """That user's password; best given by environment variable or a `client.properties`, because
+    other users of the machine can read a process's flags."""
     token_provider: TokenProvider | None = field(default=None, repr=False)
     """Gives the tokens of OAUTHBEARER."""
     ssl_truststore_location: str | None = None
+    """PEM file with the certificates of who signed the brokers'. Unset: the system's."""
     ssl_keystore_location: str | None = None
+    """PEM file with our private key and its certificates, where brokers ask for one."""
     ssl_key_password: Secret | None = None
+    """What opens an encrypted private key."""
     ssl_endpoint_identification_algorithm: str = "https"
     """Empty: a broker's certificate may be made out for any name."""
 
@@ -155,13 +163,18 @@ class TopicSettings:
     """
 
     name: str = TOPIC
+    """Kafka has one name for it; another one is for copies that were made of it."""
     num_partitions: int | None = None
     """How many partitions the topic must have; None takes it as it is, and creates 50."""
     is_created: bool = False
     """Whether the topic is created when it is surely absent."""
     replication_factor: int = 3
+    """Of the topic when it is created; Kafka's `remote.log.metadata.topic.replication.factor`."""
     retention_ms: int = -1
+    """Of the topic when it is created, -1 for ever: what is deleted from it makes data in the tier
+    unreadable. Kafka's `remote.log.metadata.topic.retention.ms`."""
     min_isr: int = 2
+    """Of the topic when it is created; Kafka's `remote.log.metadata.topic.min.isr`."""
 
     def __post_init__(self) -> None:
         """Refuse values that Kafka's manager would refuse, naming its key."""
@@ -193,10 +206,14 @@ class KafkaSettings:
     is_observer: bool = True
     """Whether nothing is ever written: then no producer exists, READ and DESCRIBE are enough."""
     fetch_path: FetchPath = FetchPath.AUTO
+    """How records are fetched: `raw` is several times as fast, `getmany` is the client library's
+    own way, `auto` takes it only where the library is not the version `raw` was written against."""
     request_timeout_ms: int = 30_000
     """Longest wait for the answer to one request."""
     socket_connection_setup_timeout_ms: int = 10_000
+    """Longest wait for a connection; Kafka's."""
     connections_max_idle_ms: int = 540_000
+    """Age at which an unused connection is closed, before a broker does at ten minutes; Kafka's."""
     fetch_max_wait_ms: int = 250
     """Longest wait of a broker for new records; a reader that joins waits no longer than this."""
     fetch_max_bytes: int = 4 * 1024 * 1024

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rlmm.backoff import RETRY, Backoff
-from rlmm.errors import ConfigError, LogUnavailable
+from rlmm.errors import ConfigError, LogUnavailable, TopicAbsent
 from rlmm.log.kafka.codes import DENIED, Code, name_of, trouble
 from rlmm.log.kafka.settings import PARTITION_COUNT
 from rlmm.log.kafka.topic_api import CreateTopicsRequest, DescribeTopicsRequest
@@ -66,7 +66,7 @@ def require_topic(settings: TopicSettings, view: ClusterView) -> TopicView:
     topic = view.topic
     if topic is None:
         if is_absent(view):
-            raise ConfigError(
+            raise TopicAbsent(
                 f"topic {settings.name} does not exist in cluster {view.cluster_id}: start a "
                 "broker with tiered storage, or have it created here (topic.create)"
             )

@@ -212,7 +212,7 @@ async def test_folder_of_ours_when_a_broker_starts_on_it_then_serves_every_recor
         values = [encode(event) for event in events]
         assert [record.offset for record in records] == list(range(count))
         assert [record.value for record in records] == [*values, b"by the broker"]
-    # On a busy machine a broker that starts complains of much else: of its own controller above all.
+    # On a busy machine a broker that starts complains of much else, its own controller above all.
     errors = [line for line in node.log.errors(started_at) if ABOUT_LOGS.search(line)]
     assert errors == []
     warnings = [line for line in node.log.since(started_at) if " WARN " in line]

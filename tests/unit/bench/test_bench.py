@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench import suite
-from bench.__main__ import main
+from bench.core import main
 from bench.figures import Figure, Run
 from bench.measure import Collector, held_bytes, percentile
 

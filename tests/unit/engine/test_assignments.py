@@ -197,9 +197,12 @@ async def test_f43_last_partition_when_removed_then_that_takes_effect() -> None:
         with pytest.raises(NotAssigned):
             await engine.write(started("a"))
         assert loop.time() == begun_s
-        asked = log.bounds_asked
+        asked = log.bounds_asked, log.reads
+        world.store(started("b"))
         await asyncio.sleep(60)
-        assert (log.bounds_asked, log.appends) == (asked, 0)
+        assert (log.bounds_asked, log.reads) == asked
+        assert log.appends == 0
+        assert not [task for task in asyncio.all_tasks() if "partition" in task.get_name()]
 
 
 async def test_f44_f7_topic_with_another_count_then_refuses_to_start_naming_both() -> None:

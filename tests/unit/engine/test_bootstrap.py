@@ -154,3 +154,35 @@ async def test_f37_assignment_that_the_topic_contradicts_then_ends_the_engine_by
     with pytest.RaisesGroup(refusal, flatten_subgroups=True):
         async with world.engine(assignment=Assignment.of_metadata([7])) as engine:
             await until(lambda: engine._end is not None)
+
+
+async def test_f95_topic_that_is_absent_at_the_start_then_is_waited_for() -> None:
+    """Failure scenario F95: beside a new cluster the topic is made later, by who tiers first."""
+    world = World()
+    log = world.log()
+    world.script.delete_topic()
+    async with world.engine(log=log) as engine:
+        await until(lambda: engine.statistics().pump.connect_attempts > 3)
+        assert "does not exist" in engine.statistics().pump.last_trouble
+        with pytest.raises(NotReady) as caught:
+            engine.reads.segments(TP)
+        assert caught.value.reason == "connecting"
+        world.script.create_topic(world.partition_count)
+        await until_open(engine, world.place(TP))
+
+
+async def test_read_at_an_offset_before_the_log_is_reached_then_waits_for_both() -> None:
+    """Waiting for an event begins with waiting for the log that holds it, in one deadline."""
+    world = World()
+    offset = world.store(started("a"))
+    world.script.lose_brokers()
+    async with world.engine() as engine:
+        waiting = asyncio.create_task(
+            engine.wait_reached({world.place(TP): offset}, timeout_s=60.0)
+        )
+        with pytest.raises(NotReady) as caught:
+            await engine.wait_reached({world.place(TP): offset}, timeout_s=2.0)
+        assert caught.value.reason == "connecting"
+        world.script.restore()
+        await waiting
+        assert len(engine.reads.segments(TP)) == 1

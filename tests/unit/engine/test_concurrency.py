@@ -11,8 +11,10 @@ import pytest
 from rlmm.assignment import Assignment
 from rlmm.engine import EngineSettings
 from rlmm.errors import NotAssigned, NotReady, UnknownPartition
+from rlmm.library import RemoteLogMetadata
 from rlmm.metadata.codec.encoding import encode_any
 from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.segment import SegmentState
 from rlmm.pump.settings import PumpSettings
 from tests.support.builders import (
     delete_finished,
@@ -77,6 +79,32 @@ async def test_f85_readers_during_a_replay_then_each_has_its_turn_between_any_tw
     assert slices >= 200
     gained = [after - before for before, after in pairwise(at_slice)]
     assert min(gained) >= 1
+
+
+async def test_f85_listing_of_a_large_partition_then_others_have_their_turns_in_between() -> None:
+    """Look-ups of others do not wait for a long list; and the list is that of one moment."""
+    world = World()
+    place = world.place(TP)
+    other = world.partition_on(place, "other")
+    world.store(started(segment_id("a", other)), finished(segment_id("a", other)))
+    values = [encode_any(started(number, number, number)) for number in range(5_000)]
+    last = world.script.write(place, *values) + len(values) - 1
+    async with world.engine() as engine:
+        await until_open(engine, place)
+        metadata = RemoteLogMetadata(engine, asyncio.create_task(asyncio.sleep(0)))
+        listing = asyncio.create_task(metadata.segments(TP))
+        lookups = 0
+        while not listing.done():
+            assert engine.reads.segment_for(other, 0, 50) is not None
+            lookups += 1
+            if lookups == 3:
+                world.store(finished(7))
+            await asyncio.sleep(0)
+        assert lookups >= 5_000 / 250
+        assert [found.start_offset for found in listing.result()] == list(range(5_000))
+        await engine.wait_reached({place: last + 1})
+        states = {found.state for found in listing.result()}
+        assert states == {SegmentState.COPY_SEGMENT_STARTED}
 
 
 async def test_f86_unassignment_while_reading_then_every_answer_is_right_or_refused() -> None:

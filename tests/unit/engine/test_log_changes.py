@@ -190,3 +190,20 @@ async def test_f6_topic_when_deleted_for_a_while_then_is_waited_for() -> None:
         await until_open(engine, *range(7))
         await engine.write(started("b"))
         assert ids(engine) == [segment_id("b")]
+
+
+async def test_f44_topic_when_made_anew_with_a_wrong_count_then_is_waited_for_by_name() -> None:
+    """Somebody is in the middle of making it anew: what ends a first start does not end this."""
+    world = World()
+    place = world.place(TP)
+    world.store(started("a"))
+    async with world.engine(log=world.log(partition_count=3)) as engine:
+        await until_open(engine, place)
+        world.script.create_topic(7)
+        await asyncio.sleep(60)
+        with pytest.raises(NotReady, match="7 partitions, the configuration says 3"):
+            engine.reads.segments(TP)
+        world.script.create_topic(3)
+        await until_open(engine, place)
+        await engine.write(started("b"))
+        assert ids(engine) == [segment_id("b")]

@@ -9,7 +9,7 @@ import pytest
 from rlmm.assignment import Assignment
 from rlmm.engine import EngineSettings
 from rlmm.errors import NotReady, OverBudget
-from rlmm.pump.budget import MemorySettings
+from rlmm.pump.budget import Memory, MemorySettings
 from tests.support.builders import (
     started,
 )
@@ -17,21 +17,21 @@ from tests.support.engines import World, until, until_open, until_state
 from tests.support.watching import TP
 
 
-class Memory:
+class Resident:
     """How much is resident, as a test has it."""
 
     def __init__(self) -> None:
         self.bytes = 0
 
-    async def measure(self) -> int:
-        """Resident bytes."""
-        return self.bytes
+    async def measure(self) -> Memory:
+        """So much, of much more."""
+        return Memory(self.bytes, 1 << 40)
 
 
 async def test_assignment_when_memory_is_used_up_then_grows_no_more_but_shrinks() -> None:
     """What would take more is refused by name; giving back is always possible."""
     world = World(partition_count=3)
-    memory = Memory()
+    memory = Resident()
     limits = EngineSettings(memory=MemorySettings(alert_bytes=800, limit_bytes=900))
     async with world.engine(
         limits, assignment=Assignment.of_metadata([0, 1]), measure_memory=memory.measure
@@ -55,7 +55,7 @@ async def test_replay_when_memory_is_used_up_then_pauses_and_says_why() -> None:
     world = World()
     place = world.place(TP)
     world.store(*(started(number) for number in range(10)))
-    memory = Memory()
+    memory = Resident()
     memory.bytes = 900
     limits = EngineSettings(memory=MemorySettings(alert_bytes=800, limit_bytes=900))
     async with world.engine(limits, measure_memory=memory.measure) as engine:
@@ -74,7 +74,7 @@ async def test_open_partition_when_memory_is_used_up_then_closes_when_it_is_late
     world = World()
     place = world.place(TP)
     world.store(started("a"))
-    memory = Memory()
+    memory = Resident()
     limits = EngineSettings(memory=MemorySettings(alert_bytes=800, limit_bytes=900))
     async with world.engine(limits, measure_memory=memory.measure) as engine:
         await until_open(engine, place)

@@ -6,6 +6,7 @@ import asyncio
 
 from rlmm.engine import EngineSettings
 from rlmm.metadata.codec.encoding import encode_any
+from rlmm.metadata.codec.layout import VALUE_BYTES_MAX
 from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.verdicts import (
     Applied,
@@ -17,6 +18,7 @@ from rlmm.metadata.verdicts import (
 )
 from rlmm.progress import Why
 from rlmm.pump.settings import PumpSettings
+from rlmm.records.writer import build_batch, records_of
 from tests.support.builders import (
     delete_finished,
     delete_started,
@@ -62,10 +64,47 @@ async def test_f62_poison_then_is_set_aside_and_the_good_records_of_the_fetch_ap
         assert [found.offset for found in aside] == list(range(1, 1 + len(POISON)))
         for found, (reason, value) in zip(aside, POISON.items(), strict=True):
             assert isinstance(found.verdict, Undecodable)
-            assert (found.verdict.reason, found.value) == (reason, value)
+            assert found.verdict.reason is reason
+            assert found.value == value[: len(found.value or b"")]
+            assert found.size == len(value)
             assert found.seen_ms >= START_MS
         assert history(engine, world).undecodable == len(POISON)
         assert follower(engine, world).failures == 0
+
+
+async def test_f62_oversized_record_then_is_set_aside_and_its_beginning_is_kept() -> None:
+    """Larger than anything this service is willing to hold: it is named, and the next applies."""
+    world = World()
+    place = world.place(TP)
+    world.topic.batch_bytes_max = 2 * VALUE_BYTES_MAX
+    value = segment_value() + bytes(VALUE_BYTES_MAX)
+    world.script.write(place, value, encode_any(started("a")))
+    async with world.engine(ANY_HISTORY) as engine:
+        await until_open(engine, place)
+        assert ids(engine) == [segment_id("a")]
+        (found,) = engine.incidents.of()
+        assert isinstance(found.verdict, Undecodable)
+        assert found.verdict.reason is UndecodableReason.OVERSIZED
+        assert (found.size, found.value) == (len(value), value[: 64 * 1024])
+
+
+async def test_f62_null_value_then_is_set_aside_and_a_null_key_is_normal() -> None:
+    """A tombstone is counted apart: history was removed there, not misunderstood."""
+    world = World()
+    place = world.place(TP)
+    values = [encode_any(started("a")), None, encode_any(finished("a"))]
+    held = world.topic.partitions[place]
+    records = records_of(values, 0)
+    assert all(record.key is None for record in records)
+    world.topic.store(held, build_batch(records, 0), len(values))
+    async with world.engine() as engine:
+        await until_open(engine, place)
+        assert engine.reads.highest_offset(TP, 0) == 99
+        (found,) = engine.incidents.of()
+        assert isinstance(found.verdict, Undecodable)
+        assert found.verdict.reason is UndecodableReason.TOMBSTONE
+        assert (found.offset, found.value) == (1, None)
+        assert history(engine, world).counted_apart == 1
 
 
 async def test_f62_poison_while_open_then_stops_nothing() -> None:

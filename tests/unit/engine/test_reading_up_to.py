@@ -114,6 +114,7 @@ async def test_f50_wait_when_unassigned_meanwhile_then_says_so_at_once() -> None
 async def test_f101_wait_when_the_engine_stops_then_says_so() -> None:
     """Whatever a reader waits for, a stop ends it."""
     world = World()
+    loop = asyncio.get_running_loop()
     place = world.place(TP)
     async with world.engine() as engine:
         await until_open(engine, place)
@@ -123,8 +124,10 @@ async def test_f101_wait_when_the_engine_stops_then_says_so() -> None:
         ]
         await waits[1]
         await asyncio.sleep(1)
+        stopped_s = loop.time()
     with pytest.raises(Stopped):
         await waits[0]
+    assert loop.time() == stopped_s
     with pytest.raises(Stopped):
         await engine.wait_reached({place: 5})
     assert engine.statistics().waiting_reads == 0
@@ -203,6 +206,26 @@ async def test_wait_when_the_state_is_read_anew_meanwhile_then_waits_for_that() 
         assert ids(engine) == [segment_id(number) for number in (0, 1, 10, 11)]
 
 
+async def test_wait_for_two_when_the_first_is_read_anew_meanwhile_then_waits_for_both() -> None:
+    """What was reached while the other was waited for has to be there in the end."""
+    world = World()
+    mine = [world.partition_on(place) for place in range(2)]
+    async with world.engine() as engine:
+        await until_open(engine, 0, 1)
+        waiting = asyncio.create_task(engine.wait_reached({0: 0, 1: 1}, timeout_s=60))
+        world.store(*(started(segment_id(number, mine[1])) for number in range(2)))
+        await engine.wait_reached({1: 1})
+        world.script.lose_tail(1, 1)
+        await until(lambda: engine.statistics().pump.followers[1].beginnings == 2)
+        world.store(started(segment_id("a", mine[0])))
+        await engine.wait_reached({0: 0})
+        await asyncio.sleep(1)
+        assert not waiting.done()
+        world.store(started(segment_id("again", mine[1])))
+        await waiting
+        assert len(engine.reads.segments(mine[1])) == 2
+
+
 # -------------------------------------------------------------------------------- linearizable
 
 
@@ -251,7 +274,7 @@ async def test_current_read_when_the_end_is_not_told_then_ends_by_its_deadline(
 
 
 async def test_current_read_when_the_reader_is_stalled_then_ends_by_its_deadline() -> None:
-    """Question and wait share one deadline."""
+    """The question, which takes a second here, and the wait share one deadline."""
     world = World()
     place = world.place(TP)
     loop = asyncio.get_running_loop()
@@ -259,6 +282,8 @@ async def test_current_read_when_the_reader_is_stalled_then_ends_by_its_deadline
         await until_open(engine, place)
         world.script.stall(place)
         world.store(started("a"))
+        world.script.fail_bounds(place, BoundsFault.HANGS)
+        loop.call_later(1, world.script.heal_bounds, place)
         begun_s = loop.time()
         with pytest.raises(NotReady) as caught:
             await engine.wait_current(TP, timeout_s=2)

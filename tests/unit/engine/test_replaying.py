@@ -180,3 +180,17 @@ async def test_replay_when_it_takes_longer_than_the_lag_allowed_then_opens_once(
         await asyncio.sleep(10)
         assert engine.statistics().gates[place] == "open"
         assert engine._gate.shards()[place].gate.openings == 1
+
+
+async def test_replay_when_events_are_applied_then_state_is_set_apart() -> None:
+    """What the process had is out of the collector's sight from the first events on."""
+    world = World()
+    done: list[int] = []
+    async with world.engine(set_apart=lambda: done.append(1)) as engine:
+        await until_open(engine, world.place(TP))
+        assert done == []
+        world.store(started("a"))
+        await until(lambda: done == [1])
+        world.store(started("b"))
+        await until(lambda: engine.read_token()[world.place(TP)] == 1)
+        assert done == [1]

@@ -213,8 +213,8 @@ async def test_f58_add_to_a_partition_under_deletion_then_is_refused_and_counted
         assert len(engine.reads.segments(TP)) == 1
 
 
-async def test_f60_custom_metadata_then_is_what_the_last_update_says() -> None:
-    """An update that repeats it keeps it; one without it erases it, as in Kafka."""
+async def test_f60_deletion_without_custom_metadata_then_repeats_what_is_stored() -> None:
+    """Without it the objects would not be found; what others write without it erases it."""
     world = World()
     async with world.engine() as engine:
         for label in ("a", "b"):
@@ -223,7 +223,11 @@ async def test_f60_custom_metadata_then_is_what_the_last_update_says() -> None:
         await engine.write(delete_started("a", custom_metadata=b"tier"))
         await engine.write(delete_started("b"))
         found = {segment.id: segment.custom_metadata for segment in engine.reads.segments(TP)}
-        assert found == {segment_id("a"): b"tier", segment_id("b"): None}
+        assert found == {segment_id("a"): b"tier", segment_id("b"): b"tier"}
+        world.store(delete_started("b"))
+        await engine.wait_reached({world.place(TP): 6})
+        found = {segment.id: segment.custom_metadata for segment in engine.reads.segments(TP)}
+        assert found[segment_id("b")] is None
 
 
 @pytest.mark.parametrize("number", [-1, 3, 2**31], ids=str)

@@ -37,6 +37,8 @@ QUESTIONS: dict[str, Callable[[Reads], Any]] = {
     "highest_offset": lambda reads: reads.highest_offset(TP, 0),
     "segments": lambda reads: reads.segments(TP),
     "segments_of_epoch": lambda reads: reads.segments_of_epoch(TP, 0),
+    "listing": lambda reads: reads.listing(TP),
+    "listing_of_epoch": lambda reads: reads.listing(TP, 0),
     "size": lambda reads: reads.size(TP),
     "size_of_epoch": lambda reads: reads.size_of_epoch(TP, 0),
     "partition_delete": lambda reads: reads.partition_delete(TP),
@@ -64,7 +66,7 @@ class Asked:
 def test_questions_when_open_then_are_answered_as_the_shard_answers() -> None:
     """Admission adds nothing to an answer and takes nothing away."""
     reads = Asked().reads
-    answers = {name: ask(reads) for name, ask in QUESTIONS.items()}
+    answers = {name: ask(reads) for name, ask in QUESTIONS.items() if "listing" not in name}
     a, b = answers["segments"]
     assert (a.id, b.id) == (A, B)
     assert answers == {
@@ -164,6 +166,11 @@ BAD_OFFSETS = [-1, 2**63, True, 1.0, "0", None]
             for bad in BAD_OFFSETS
         ),
         *((lambda reads, bad: reads.highest_offset(TP, bad), bad) for bad in BAD_EPOCHS),
+        *(
+            (lambda reads, bad: reads.listing(TP, bad), bad)
+            for bad in BAD_EPOCHS
+            if bad is not None
+        ),
         *((lambda reads, bad: reads.segments_of_epoch(TP, bad), bad) for bad in BAD_EPOCHS),
         *((lambda reads, bad: reads.size_of_epoch(TP, bad), bad) for bad in BAD_EPOCHS),
     ],
@@ -229,6 +236,23 @@ def test_f88_answer_then_stays_what_it_was_when_the_next_event_is_applied() -> N
         asked.shard.apply_event(partition_delete(state))
     assert listed == kept
     assert found == kept[0]
+
+
+@pytest.mark.parametrize("epoch", [None, 0], ids=["all", "epoch"])
+def test_f85_f88_listing_then_is_what_was_there_when_it_was_asked_for(epoch: int | None) -> None:
+    """Taken piece by piece while events are applied, it is the list of one moment, in order."""
+    asked = Asked()
+    for number in range(100):
+        asked.shard.apply_event(started(number, 1_000 - number, 2_000))
+    expected = asked.reads.segments(TP)
+    assert [found.start_offset for found in expected] == [0, 100, *range(901, 1_001)]
+    listing = asked.reads.listing(TP, epoch)
+    taken = []
+    while (piece := listing.take(7)) is not None:
+        assert len(piece) <= 7
+        taken += piece
+        asked.shard.apply_event(finished(len(taken) % 100))
+    assert taken == expected
 
 
 def test_f92_sizes_then_are_read_from_counters(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -218,3 +218,16 @@ def test_image_when_one_segment_lists_six_thousand_epochs_then_is_read_at_once()
     epochs = [(epoch, epoch) for epoch in range(6_000)]
     shard = played(started("a", 0, 10**6, epochs), finished("a"))
     assert PythonShard.from_image(shard.image()).image() == shard.image()
+
+
+def test_image_of_a_large_partition_when_frozen_then_is_the_same_in_many_steps() -> None:
+    """However many segments there are, no step copies more than a bounded number of references."""
+    shard = PythonShard(0)
+    for number in range(20_000):
+        shard.apply_event(started(number, number * 10, number * 10 + 9, {number % 3: number * 10}))
+    steps = list(shard.freezing())
+    parts = [step for step in steps if step is not None]
+    assert (len(parts), len(steps)) == (1, 4)
+    expected = shard.partition_image(tp())
+    shard.apply_event(started("later", 1_000_000, 1_000_009))
+    assert parts[0]() == expected

@@ -7,27 +7,27 @@ import asyncio
 import pytest
 
 from rlmm.errors import ConfigError, OverBudget
-from rlmm.pump.budget import Budget, MemorySettings, resident_bytes, total_bytes
+from rlmm.pump.budget import Budget, Memory, MemorySettings, measure_memory
 
 MIB = 1 << 20
 
 
-class Memory:
+class Resident:
     """What the operating system would say."""
 
     def __init__(self) -> None:
         self.mib = 0.0
 
-    async def measure(self) -> int:
-        """Resident bytes."""
-        return round(self.mib * MIB)
+    async def measure(self) -> Memory:
+        """So much, of 1,000 MiB."""
+        return Memory(round(self.mib * MIB), 1_000 * MIB)
 
 
 class Held(Budget):
     """A budget of 100 MiB with an alert at 80, over memory that a test decides."""
 
     def __init__(self) -> None:
-        self.memory = Memory()
+        self.memory = Resident()
         super().__init__(
             MemorySettings(alert_bytes=80 * MIB, limit_bytes=100 * MIB), self.memory.measure
         )
@@ -93,17 +93,20 @@ async def test_wait_when_there_is_room_again_then_ends() -> None:
     ],
     ids=["nothing-said", "limit", "alert", "alert-beyond", "both"],
 )
-def test_limits_when_not_said_then_are_shares_of_what_there_is(
+async def test_limits_when_not_said_then_are_shares_of_what_there_is(
     settings: MemorySettings, alert: int, limit: int
 ) -> None:
     """By default 80 % and 90 % of the machine or container; the alert is never above the limit."""
-    stands = Budget(settings, total=lambda: 1_000 * MIB).statistics()
+    budget = Budget(settings, Resident().measure)
+    await budget.look()
+    stands = budget.statistics()
     assert (stands.alert_bytes, stands.limit_bytes) == (alert * MIB, limit * MIB)
 
 
 async def test_measurement_then_is_this_process() -> None:
     """What is measured is there, and less than the machine has."""
-    assert MIB < await resident_bytes() < total_bytes()
+    memory = await measure_memory()
+    assert MIB < memory.resident_bytes < memory.total_bytes
 
 
 @pytest.mark.parametrize(

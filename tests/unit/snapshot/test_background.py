@@ -6,11 +6,12 @@ import asyncio
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rlmm.errors import SnapshotError
+from rlmm.snapshot import background
 from rlmm.snapshot.background import Abandoned, in_background
 
 if TYPE_CHECKING:
@@ -22,6 +23,31 @@ async def test_work_is_done_in_another_thread_which_then_is_over() -> None:
     before = set(threading.enumerate())
     name = await in_background(lambda _: threading.current_thread().name, "snapshot-test")
     assert name.startswith("snapshot-test")
+    assert set(threading.enumerate()) == before
+
+
+async def test_work_when_its_thread_lingers_then_the_call_waits_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The call returns when the thread is over, not when the result is there."""
+    released = threading.Event()
+    loop = asyncio.get_running_loop()
+    run = background._run
+
+    def release_after(turns: int) -> None:
+        if turns:
+            loop.call_soon(release_after, turns - 1)
+        else:
+            released.set()
+
+    def lingering(*args: Any) -> None:
+        run(*args)
+        loop.call_soon_threadsafe(release_after, 20)
+        assert released.wait(10)
+
+    monkeypatch.setattr(background, "_run", lingering)
+    before = set(threading.enumerate())
+    assert await in_background(lambda _: 5, "snapshot-test") == 5
     assert set(threading.enumerate()) == before
 
 

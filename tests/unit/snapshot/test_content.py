@@ -168,6 +168,11 @@ TWO = A + B
             sealed(block(STORED, TWO, 2**20 + 1), 2), "1048577", id="block above the limit"
         ),
         pytest.param(
+            of_blocks(block(STORED, bytes(2**20 + 1)), users=0, inflated=2**20 + 1),
+            "1048577 bytes",
+            id="whole block above the limit",
+        ),
+        pytest.param(
             sealed(block(STORED, TWO, 2**20, 2**20), 2), "1048576 bytes", id="block beyond the file"
         ),
         pytest.param(

@@ -159,11 +159,30 @@ async def test_f8_f11_f12_snapshot_when_damaged_then_the_next_older_one_is_used(
     assert f"metadata partition {PARTITION}, position 12: snapshot {newest}" in caplog.text
 
 
+async def test_f8_f9_snapshot_when_damaged_at_its_end_then_nothing_of_it_is_imported(
+    tmp_path: Path,
+) -> None:
+    """The checksum is verified over the whole file before the first image is taken out."""
+    (path,) = await saved_at(tmp_path, 5)
+    damage(path, lambda content: content[:-1] + bytes([content[-1] ^ 1]))
+    made: list[int] = []
+
+    def make(partition: int, position: int) -> PythonShard:
+        made.append(position)
+        return PythonShard(partition, position)
+
+    store = SnapshotStore(tmp_path, IDENTITY, make, SnapshotSettings())
+    assert await store.restore(PARTITION, 0, END) is None
+    assert made == []
+
+
 async def test_f8_snapshots_when_all_are_damaged_then_none_is_restored(tmp_path: Path) -> None:
-    """Then there is no snapshot, and the log is replayed."""
-    for path in await saved_at(tmp_path, 5, 6):
-        damage(path, flip)
+    """Then there is no snapshot, and the log is replayed; what was known of one is forgotten."""
+    paths = await saved_at(tmp_path, 5, 6)
     store = store_in(tmp_path)
+    assert await store.restore(PARTITION, 0, END) is not None
+    for path in paths:
+        damage(path, flip)
     assert await store.restore(PARTITION, 0, END) is None
     assert store.statistics().refused[RefusalKind.CORRUPT] == 2
     assert store.saved(PARTITION) is None

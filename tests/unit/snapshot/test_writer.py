@@ -171,6 +171,7 @@ async def test_partition_that_appears_later_then_is_written_within_the_interval(
         del source.shards[0]
         await asyncio.sleep(1.2 * INTERVAL_S)
     assert source.frozen == [0, 7]
+    assert list(writer._due_s) == [7]
 
 
 @in_virtual_time

@@ -153,7 +153,7 @@ public final class StockPeer {
         Semaphore room = new Semaphore(inFlight);
         Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
         long[] takenNs = new long[writes.size()];
-        long beginNs = System.nanoTime();
+        long startNs = System.nanoTime();
         for (int number = 0; number < takenNs.length; number++) {
             int at = number;
             acquire(room, 1);
@@ -167,7 +167,7 @@ public final class StockPeer {
             });
         }
         acquire(room, inFlight);
-        long wholeNs = System.nanoTime() - beginNs;
+        long wholeNs = System.nanoTime() - startNs;
         if (!failures.isEmpty()) {
             Throwable failure = failures.peek();
             throw new ExecutionException(

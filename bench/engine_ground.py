@@ -1,0 +1,124 @@
+"""
+Where the whole engine is measured: embedded logs in folders and topics of a broker, and the
+services that follow them. Nothing here measures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.history import RECORDS_PER_SET, history_partitions, record_sets, user_partition_count
+from rlmm.engine import Engine
+from rlmm.errors import UnknownPartition
+from rlmm.library import RemoteLogMetadata
+from rlmm.log.files import FilesLog
+from rlmm.log.folder import TOPIC
+from rlmm.log.kafka.kafka_log import KafkaLog
+from rlmm.log.kafka.settings import KafkaSettings
+from rlmm.metadata.ids import TopicIdPartition, Uuid
+from rlmm.metadata.partitioner import metadata_partition_for
+from rlmm.partition_log.registry import LogRegistry
+from rlmm.partition_log.settings import LogSettings, SyncPolicy
+from rlmm.service import GROUND
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from rlmm.log.protocol import MetadataLog
+
+READY_S = 600.0
+Place = Path | KafkaSettings
+"""The folder of an embedded log, or the topic of a broker."""
+
+
+async def fill(folder: Path, events: int, partitions: int, per_batch: int) -> int:
+    """
+    Begin an embedded log in *folder* with about so many events of a made-up history; how many.
+
+    Written as fast as the disk takes it: nothing of this is measured.
+    """
+    log = await FilesLog.open(folder, partition_count=partitions)
+    await log.close()
+    count = max(events // RECORDS_PER_SET, 1)
+    sets = record_sets(
+        user_partition_count(events), records_per_batch=per_batch, metadata_partitions=partitions
+    )
+    async with await LogRegistry.open(folder, LogSettings(sync=SyncPolicy.NEVER)) as registry:
+        for record_set in islice(sets, count):
+            part = await registry.partition(TOPIC, record_set.partition)
+            await part.append(record_set.data, verify_crc=False)
+    return count * RECORDS_PER_SET
+
+
+@asynccontextmanager
+async def services(
+    place: Place, count: int = 1, *, partitions: int | None = None, snapshots: Path | None = None
+) -> AsyncIterator[list[RemoteLogMetadata]]:
+    """So many services on one log; in a folder they share what only one may open."""
+    async with AsyncExitStack() as opened:
+        logs: list[MetadataLog] = []
+        if isinstance(place, Path):
+            log = await FilesLog.open(place, partition_count=partitions)
+            opened.push_async_callback(log.close)
+            logs += [log] * count
+        else:
+            for _ in range(count):
+                client = await KafkaLog.open(place)
+                opened.push_async_callback(client.close)
+                logs.append(client)
+        yield [await opened.enter_async_context(_service(log, snapshots)) for log in logs]
+
+
+@asynccontextmanager
+async def _service(log: MetadataLog, snapshots: Path | None) -> AsyncIterator[RemoteLogMetadata]:
+    """An engine as the service runs it, and the library's calls to ask it."""
+    engine = Engine(log, snapshots=snapshots, ground=GROUND)
+    metadata = RemoteLogMetadata(engine, asyncio.create_task(engine.run()))
+    try:
+        yield metadata
+    finally:
+        await metadata.stop()
+
+
+async def wait_queryable(metadata: RemoteLogMetadata) -> int:
+    """Wait until every metadata partition is answered from; how many records made the state."""
+    await metadata.reconcile(metadata.assigned(), timeout_s=READY_S)
+    statistics = metadata.statistics()
+    assert statistics.identity is not None
+    count = statistics.identity.partition_count
+    await asyncio.gather(
+        *(metadata.wait_ready(one, timeout_s=READY_S) for one in one_of_each(count).values())
+    )
+    followers = metadata.statistics().pump.followers.values()
+    return sum(follower.history.records for follower in followers)
+
+
+def one_of_each(count: int) -> dict[int, TopicIdPartition]:
+    """Metadata partition -> a user partition, known or not, whose events would be there."""
+    found: dict[int, TopicIdPartition] = {}
+    number = 0
+    while len(found) < count:
+        number += 1
+        partition = TopicIdPartition(Uuid.of(number, number), "any", 0)
+        found.setdefault(metadata_partition_for(partition.topic_id, 0, count), partition)
+    return found
+
+
+def known_partitions(
+    metadata: RemoteLogMetadata, events: int, partitions: int
+) -> list[TopicIdPartition]:
+    """The user partitions of a history of that size of which *metadata* has seen anything."""
+    made = history_partitions(user_partition_count(events), metadata_partitions=partitions)
+    return [each.id for each in made if _is_known(metadata, each.id)]
+
+
+def _is_known(metadata: RemoteLogMetadata, partition: TopicIdPartition) -> bool:
+    try:
+        metadata.reads.size(partition)
+    except UnknownPartition:
+        return False
+    return True

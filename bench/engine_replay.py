@@ -1,0 +1,95 @@
+"""
+From a topic to answers: how fast a service becomes ready, beside a loop of the client library that
+fetches the same records and throws them away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+from functools import partial
+from typing import TYPE_CHECKING
+
+from bench.engine_ground import fill, services, wait_queryable
+from bench.figures import Figure, Run
+from bench.history import RECORDS_PER_SET
+from bench.kafka_log import PARTITIONS, Cost, measured, read_getmany, write
+from bench.measure import Collector, collector, profile_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+    from pathlib import Path
+
+    from bench.engine_ground import Place
+
+TO_GETMANY_MIN = 0.4
+ROUNDS = 3
+_OURS_ON_KAFKA, _OURS_ON_FILES, _GETMANY = "broker to queryable", "`files` to queryable", "getmany"
+
+_Way = tuple["Callable[[], Awaitable[int]]", int]
+"""What reads everything, and how many records that are."""
+
+
+async def follow(place: Place) -> int:
+    """A service from its opening to the moment when all of it can be asked; then it ends."""
+    async with services(place) as (metadata,):
+        return await wait_queryable(metadata)
+
+
+def compare_ingest(
+    run: Run, folder: Path, bootstrap: str | None, events: Mapping[int, int]
+) -> None:
+    """*events* of each size of batch, from the `files` log and, where there is one, a broker."""
+    for per_batch, count in events.items():
+        logged = folder / f"ingest-{per_batch}"
+        filled = asyncio.run(fill(logged, count, PARTITIONS, per_batch))
+        ways: dict[str, _Way] = {_OURS_ON_FILES: (partial(follow, logged), filled)}
+        if bootstrap is not None:
+            written = asyncio.run(write(bootstrap, count, per_batch))
+            ways[_OURS_ON_KAFKA] = partial(follow, written.settings()), written.records
+            ways[_GETMANY] = partial(read_getmany, written), written.records
+        run.section(
+            f"topic to queryable, {count:,} events in batches of {per_batch}, "
+            f"{PARTITIONS} partitions"
+        )
+        _compare(run, ways, per_batch)
+
+
+def _compare(run: Run, ways: dict[str, _Way], per_batch: int) -> None:
+    """All ways in turns; the middle round of each counts."""
+    costs: dict[str, list[Cost]] = {name: [] for name in ways}
+    for _ in range(ROUNDS):
+        for name, (way, expected) in ways.items():
+            with collector(Collector.ON):
+                costs[name].append(asyncio.run(measured(way, expected)))
+    speeds: dict[tuple[str, str], float] = {}
+    for name, found in costs.items():
+        for kind in ("wall", "cpu"):
+            taken = statistics.median(getattr(cost, f"{kind}_s") for cost in found)
+            speeds[name, kind] = found[0].records / taken
+            figure = Figure(
+                f"{name}, batches of {per_batch}", speeds[name, kind], f"events/s {kind}"
+            )
+            run.add(figure)
+    if _GETMANY in ways:
+        for name in (_OURS_ON_FILES, _OURS_ON_KAFKA):
+            _judge(run, name, ways[name], speeds, per_batch)
+
+
+def _judge(
+    run: Run, name: str, way: _Way, speeds: dict[tuple[str, str], float], per_batch: int
+) -> None:
+    """One of our ways beside the bare loop, and where its time goes if that is too much."""
+    asked = TO_GETMANY_MIN if name == _OURS_ON_KAFKA else None
+    is_met = True
+    named = f"{name} / getmany, batches of {per_batch}"
+    for kind in ("wall", "cpu"):
+        ratio = speeds[name, kind] / speeds[_GETMANY, kind]
+        is_met &= run.add(Figure(f"{named}, {kind}", ratio, "times", at_least=asked)).is_met
+    if not is_met:
+        run.add_profile(named, profile_of(lambda: asyncio.run(measured(*way))))
+
+
+def layouts(events: int, single: int) -> dict[int, int]:
+    """How many events in batches of which size."""
+    return {RECORDS_PER_SET: events, 1: single}

@@ -1,0 +1,90 @@
+"""
+What the event loop notices while an engine reads a log at full speed, and while it writes
+snapshots; beside the same loop when nothing happens.
+
+Two engines stand on one loop: the small one is ready all the time and is asked while the large one
+reads its log. The large one is asked while its own snapshots are written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bench.engine_ground import fill, known_partitions, services, wait_queryable
+from bench.ticker import Noticed, ticking
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from bench.figures import Run
+    from rlmm.library import RemoteLogMetadata
+
+SLOWEST_READ_MS_MAX = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """An embedded log with a history of so many events."""
+
+    folder: Path
+    events: int
+    partitions: int
+
+
+def compare_stalls(run: Run, small: Filled, large: Filled, snapshots: Path, idle_s: float) -> None:
+    """Print what is noticed, in a process of its own."""
+    run.section(f"what the loop notices, {large.events:,} events")
+    noticed = run.apart(stalls, small, large, snapshots, idle_s)
+    for when, found in noticed.items():
+        asked_ms = SLOWEST_READ_MS_MAX if "snapshots" in when else None
+        for figure in found.figures(when, asked_ms):
+            run.add(figure)
+
+
+def stalls(small: Filled, large: Filled, snapshots: Path, idle_s: float) -> dict[str, Noticed]:
+    """What is noticed, by what is under way."""
+    return asyncio.run(_stalls(small, large, snapshots, idle_s))
+
+
+async def _stalls(
+    small: Filled, large: Filled, snapshots: Path, idle_s: float
+) -> dict[str, Noticed]:
+    noticed: dict[str, Noticed] = {}
+    async with services(small.folder) as (ready,):
+        await wait_queryable(ready)
+        ask = asking(ready, small)
+        async with ticking(ask) as noticed["while idle"]:
+            await asyncio.sleep(idle_s)
+        async with services(large.folder, snapshots=snapshots) as (metadata,):
+            async with ticking(ask) as noticed["during a replay at full speed"]:
+                await wait_queryable(metadata)
+            ask = asking(metadata, large)
+            async with ticking(ask) as noticed["while idle, all segments loaded"]:
+                await asyncio.sleep(idle_s)
+            async with ticking(ask) as noticed["during snapshots"]:
+                flushed = await metadata.write_snapshots()
+            assert flushed.written, flushed
+            assert not flushed.failed, flushed
+    return noticed
+
+
+def asking(metadata: RemoteLogMetadata, log: Filled) -> Callable[[], object]:
+    """Looks up a segment of some user partition that is known."""
+    known = known_partitions(metadata, log.events, log.partitions)
+    chance = random.Random(1)
+    segment_for = metadata.reads.segment_for
+
+    def ask() -> object:
+        return segment_for(known[int(chance.random() * len(known))], 0, 500)
+
+    return ask
+
+
+async def fill_log(folder: Path, events: int, partitions: int, per_batch: int) -> Filled:
+    """An embedded log as it is replayed here."""
+    await fill(folder, events, partitions, per_batch)
+    return Filled(folder, events, partitions)

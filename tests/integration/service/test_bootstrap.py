@@ -1,0 +1,146 @@
+"""The service before its cluster is there, when it comes, and when it is told to stop waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.assignment import Assignment
+from rlmm.engine import EngineSettings
+from rlmm.errors import NotReady
+from rlmm.log.kafka.settings import KafkaSettings
+from rlmm.pump.settings import PumpSettings
+from rlmm.service import EnginePlan, open_kafka, serve
+from tests.kafka.node import ReservedPort
+from tests.kafka.tiered import METADATA_PARTITIONS
+from tests.support.builders import started, tp
+from tests.support.engines import ROOM, until
+from tests.support.serving import serving
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
+
+    from rlmm.service import Service
+    from tests.kafka.fixtures import FreshKafka
+
+BRIEFLY = ("--pump-bounds-timeout-ms", "200")
+"""So long waits one attempt for an answer; the service may wait ten seconds."""
+NOT_REACHED = "the log is not reached"
+DEADLINE_S = 30.0
+
+
+@pytest.fixture
+def nobody() -> Iterator[str]:
+    """An address where nobody listens."""
+    port = ReservedPort()
+    yield f"127.0.0.1:{port.number}"
+    port.release()
+
+
+@asynccontextmanager
+async def silent_broker() -> AsyncIterator[tuple[str, asyncio.Event]]:
+    """An address where every connection is taken and nothing is answered; whether one came."""
+    came = asyncio.Event()
+    over = asyncio.Event()
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        del reader
+        came.set()
+        await over.wait()
+        writer.close()
+
+    server = await asyncio.start_server(take, "127.0.0.1", 0)
+    async with server:
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}", came
+        over.set()
+
+
+def pauses(messages: list[str]) -> list[tuple[int, float]]:
+    """Number of each failed attempt that was logged, and the pause behind it."""
+    form = re.compile(rf"{NOT_REACHED} \(attempt (\d+)\).*; next attempt in ([\d.]+) s")
+    found = [form.fullmatch(message) for message in messages]
+    return [(int(one[1]), float(one[2])) for one in found if one is not None]
+
+
+async def test_f95_serve_when_no_broker_listens_then_tries_again_with_longer_and_longer_pauses(
+    tmp_path: Path, nobody: str
+) -> None:
+    """Failure scenario F95: each attempt is logged, pauses double, and SIGTERM ends it in order."""
+    async with serving(tmp_path, "--bootstrap-server", nobody, *BRIEFLY) as served:
+        for _ in range(3):
+            await served.until(NOT_REACHED)
+        assert await served.end(signal.SIGTERM, DEADLINE_S) == 0
+    assert pauses(served.messages)[:3] == [(1, 0.25), (2, 0.5), (3, 1.0)]
+    assert served.messages[-1] == "stopped"
+
+
+async def test_f95_serve_when_told_to_stop_in_the_middle_of_connecting_then_ends_at_once(
+    tmp_path: Path,
+) -> None:
+    """Failure scenario F95: a broker that takes connections and says nothing delays no stop."""
+    loop = asyncio.get_running_loop()
+    async with (
+        silent_broker() as (address, came),
+        serving(tmp_path, "--bootstrap-server", address) as served,
+    ):
+        async with asyncio.timeout(DEADLINE_S):
+            await came.wait()
+        asked_s = loop.time()
+        assert await served.end(signal.SIGTERM, DEADLINE_S) == 0
+        # Well below the time that an answer is waited for.
+        assert loop.time() - asked_s < PumpSettings().bounds_timeout_ms / 2_000
+    assert not pauses(served.messages)
+
+
+async def test_f95_service_when_no_broker_listens_then_says_so_in_its_statistics(
+    nobody: str,
+) -> None:
+    """Failure scenarios F93, F95: not connected, attempts counted, every call refused by reason."""
+    service: asyncio.Future[Service] = asyncio.get_running_loop().create_future()
+    settings = EngineSettings(
+        pump=PumpSettings(bounds_timeout_ms=20, retry_first_ms=1, retry_last_ms=4), memory=ROOM
+    )
+    plan = EnginePlan(
+        "kafka",
+        partial(open_kafka, KafkaSettings(bootstrap_servers=(nobody,), node_id="test")),
+        Assignment.everything(),
+        settings,
+        None,
+        is_observer=False,
+    )
+    task = asyncio.create_task(serve([plan], DEADLINE_S, on_started=service.set_result))
+    engine = (await service).engines["kafka"]
+    await until(lambda: engine.statistics().pump.connect_attempts > 5, DEADLINE_S)
+    statistics = engine.statistics()
+    assert not statistics.pump.is_connected
+    assert statistics.identity is None
+    assert nobody in statistics.pump.last_trouble
+    with pytest.raises(NotReady) as caught:
+        engine.reads.segments(tp())
+    assert caught.value.reason == "connecting"
+    with pytest.raises(NotReady):
+        await engine.write(started("a"), timeout_s=0.01)
+    signal.raise_signal(signal.SIGTERM)
+    await task
+
+
+async def test_f95_serve_when_the_kafka_broker_comes_then_goes_on(
+    tmp_path: Path, fresh_kafka: FreshKafka
+) -> None:
+    """Failure scenario F95: as soon as the broker is up everything is read and answered from."""
+    kafka = await asyncio.to_thread(fresh_kafka.tiered)
+    await asyncio.to_thread(kafka.node.stop)
+    async with serving(tmp_path, "--bootstrap-server", kafka.bootstrap, *BRIEFLY) as served:
+        await served.until(NOT_REACHED)
+        coming = asyncio.create_task(asyncio.to_thread(kafka.node.start))
+        await served.until_open(METADATA_PARTITIONS)
+        await coming
+        assert await served.end(signal.SIGTERM) == 0
+    assert any("mode observer" in message for message in served.messages)

@@ -1,0 +1,182 @@
+"""
+A gate that is told facts in any order, also in orders that no engine ever produces, answers only
+what is assigned, held, read up to its target and not lost (I2).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import hypothesis.strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from rlmm.assignment import Assignment
+from rlmm.errors import (
+    NotAssigned,
+    NotReady,
+    RlmmError,
+    Stopped,
+)
+from rlmm.gate.admission import Gate
+from rlmm.gate.reads import Reads
+from rlmm.metadata.partitioner import metadata_partition_for
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.progress import CaughtUp, FellBehind, Lost, Reassigned, ReplayProgress, Why
+from tests.support.builders import segment_id, started, tp
+
+if TYPE_CHECKING:
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.progress import Fact
+
+
+COUNT = 2
+PLACES = st.integers(0, COUNT - 1)
+USERS = [tp("orders", number) for number in range(6)]
+FACTS: st.SearchStrategy[Fact] = st.one_of(
+    st.just(CaughtUp()),
+    st.builds(FellBehind, st.sampled_from(Why), st.just("late")),
+    st.builds(Lost, st.sampled_from(Why), st.just("lost")),
+    st.builds(Reassigned, st.sampled_from([Why.LOADING, Why.REPLAYING])),
+)
+ASSIGNMENTS = st.one_of(
+    st.just(Assignment.everything()),
+    st.just(Assignment.nothing()),
+    st.sets(PLACES).map(Assignment.of_metadata),
+    st.sets(st.sampled_from(USERS)).map(Assignment.of_user),
+)
+
+
+def place_of(partition: TopicIdPartition) -> int:
+    """Where a user partition lives."""
+    return metadata_partition_for(partition.topic_id, partition.partition, COUNT)
+
+
+class GateMachine(RuleBasedStateMachine):
+    """A gate that is told anything, beside the plainest account of what may be answered."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = Gate()
+        self.reads = Reads(self.gate)
+        self.is_known = False
+        self.is_over = False
+        self.assignment = Assignment.nothing()
+        self.begun: dict[int, tuple[bool, bool, bool]] = {}
+        """Place -> whether a shard is held, whether all was read, whether it is lost."""
+
+    @initialize()
+    def give_everything(self) -> None:
+        """All is known, assigned and held, and nothing is read yet."""
+        self.connect()
+        self.assign(Assignment.everything())
+        for place in range(COUNT):
+            self.begin(place)
+            self.hold(place)
+
+    @rule()
+    def connect(self) -> None:
+        """The topic is known, or another one."""
+        self.gate.connect(COUNT)
+        self.is_known = True
+        self.begun.clear()
+
+    @rule()
+    def disconnect(self) -> None:
+        """The topic is not known any more."""
+        self.gate.disconnect("gone")
+        self.is_known = False
+        self.begun.clear()
+
+    @rule(assignment=ASSIGNMENTS)
+    def assign(self, assignment: Assignment) -> None:
+        """Something else is asked for."""
+        self.gate.assign(assignment)
+        self.assignment = assignment
+
+    @rule(place=PLACES)
+    def begin(self, place: int) -> None:
+        """A metadata partition is read from now on."""
+        self.gate.begin(place, ReplayProgress(place, 0, None, None, None, None))
+        self.begun[place] = (False, False, False)
+
+    @rule(place=PLACES)
+    def end(self, place: int) -> None:
+        """A metadata partition is not read any more."""
+        self.gate.end(place)
+        self.begun.pop(place, None)
+
+    @rule(place=PLACES)
+    def hold(self, place: int) -> None:
+        """Its state is there."""
+        shard = PythonShard(place)
+        for user in USERS:
+            if place_of(user) == place:
+                shard.apply_event(started(segment_id("a", user)))
+        self.gate.hold(place, shard)
+        if place in self.begun:
+            _, is_read, is_lost = self.begun[place]
+            self.begun[place] = (True, is_read, is_lost)
+
+    @rule(place=PLACES, facts=st.lists(FACTS, min_size=1, max_size=6))
+    def meet(self, place: int, facts: list[Fact]) -> None:
+        """Judgements."""
+        for fact in facts:
+            self.gate.meet(place, fact, ReplayProgress(place, 0, 0, 0, 0, 0.0))
+            if place in self.begun:
+                self._note(place, fact)
+            self.answers_exactly_what_may_be_answered()
+
+    def _note(self, place: int, fact: Fact) -> None:
+        is_held, is_read, is_lost = self.begun[place]
+        match fact:
+            case CaughtUp():
+                is_read = not is_lost
+            case FellBehind():
+                is_read = False
+            case Lost():
+                is_read, is_lost = False, True
+            case Reassigned(why=why):
+                is_held = is_held and why is not Why.LOADING
+                is_read = is_lost = False
+        self.begun[place] = (is_held, is_read, is_lost)
+
+    @precondition(lambda self: not self.is_over)
+    @rule(odds=st.integers(0, 9))
+    def stop(self, odds: int) -> None:
+        """All ends, once in a while."""
+        if odds == 0:
+            self.gate.stop(Stopped, "over")
+            self.is_over = True
+
+    @invariant()
+    def answers_exactly_what_may_be_answered(self) -> None:
+        """Each question is answered, or refused by the name of what stands in its way."""
+        for user in USERS:
+            place = place_of(user)
+            expected: type[Exception] | None = None
+            if self.is_over:
+                expected = Stopped
+            elif not self.is_known:
+                expected = NotReady
+            elif not self.assignment.covers(user, place):
+                expected = NotAssigned
+            elif self.begun.get(place) != (True, True, False):
+                expected = NotReady
+            try:
+                assert len(self.reads.segments(user)) == 1
+                found: type[Exception] | None = None
+            except RlmmError as error:
+                found = type(error)
+            assert found is expected, (user, place, self.begun)
+
+
+def test_gate_when_told_facts_in_any_order_then_answers_only_what_is_current() -> None:
+    """No read is answered from a shard that is behind, stalled, lost or unassigned."""
+    run_state_machine_as_test(GateMachine)

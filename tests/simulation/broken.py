@@ -1,0 +1,305 @@
+"""
+Engines with one thing wrong in them, each the way a real one could be: the simulator must catch
+every one of them, or what it finds of the real engine means nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from rlmm.assignment import Assignment
+from rlmm.engine import Engine
+from rlmm.gate.admission import Gate, GatedShard
+from rlmm.gate.state import GateState, ShardGate
+from rlmm.metadata.codec.encoding import encode, encode_partition
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.segment import SegmentMetadata, SegmentState
+from rlmm.metadata.shard_answers import ShardAnswers
+from rlmm.metadata.verdicts import APPLIED
+from rlmm.progress import CaughtUp, Reassigned
+from rlmm.pump import publish, pump
+from rlmm.pump import verdicts as listening
+from rlmm.pump.follower import Follower
+from rlmm.pump.publish import Writer
+from rlmm.pump.replay import Replay
+from rlmm.snapshot import shelf
+from rlmm.snapshot.atomic import TEMPORARY, SnapshotDisk
+from tests.simulation.loop import swapped
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from rlmm.metadata.events import Event
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.verdicts import Verdict
+    from rlmm.progress import Fact, ReplayProgress
+    from rlmm.pump.follower import Image
+
+_WRITE = 0o1 | 0o100 | 0o1000
+"""Write only, create, truncate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """What is wrong, what it must violate, and what is put in place of what."""
+
+    name: str
+    violates: frozenset[str]
+    """One of these, the first time that it is caught."""
+    changes: tuple[tuple[object, str, object], ...]
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """As long as the block runs, every engine is made this way."""
+        with swapped(*self.changes):
+            yield
+
+
+# --------------------------------------------------------------------------- gate and assignment
+
+
+def _never_closes(gate: ShardGate, fact: Fact) -> bool:
+    """Readiness as a latch: once open, always open."""
+    if gate.state is GateState.OPEN and not isinstance(fact, (CaughtUp, Reassigned)):
+        return False
+    return _MEET(gate, fact)
+
+
+def _opens_at_once(gate: ShardGate, fact: Fact) -> bool:
+    """Whatever is there is good enough."""
+    del fact
+    return _MEET(gate, CaughtUp())
+
+
+def _begins_as_it_was(gate: Gate, partition: int, progress: ReplayProgress) -> None:
+    """A partition that was ready once is ready when it is assigned again."""
+    if partition not in gate._shards:
+        gate._shards[partition] = GatedShard(progress)
+
+
+def _does_not_end(gate: Gate, partition: int) -> None:
+    """The state of what is not assigned any more stays in memory, to be there at once."""
+    del gate, partition
+
+
+def _only_adds(gate: Gate, assignment: Assignment) -> None:
+    """What was answered for once is answered for as long as its state is there."""
+    before = gate._assignment
+    metadata = None
+    if before.metadata is not None and assignment.metadata is not None:
+        metadata = before.metadata | assignment.metadata
+    _ASSIGN(gate, Assignment(metadata, before.user | assignment.user))
+
+
+async def _does_not_wait(engine: Engine, at_least: object, *, timeout_s: object = None) -> None:
+    """Eventually everybody sees everything."""
+    del engine, at_least, timeout_s
+
+
+async def _does_not_ask(engine: Engine, partition: object, *, timeout_s: object = None) -> None:
+    """What is here is the newest that is known."""
+    del engine, partition, timeout_s
+
+
+def _believes_bounds(replay: Replay, *arguments: Any) -> None:
+    """Bounds are as new as the state that was loaded after they were asked for."""
+    shard, history, bounds, _, *others = arguments
+    _INIT(replay, shard, history, bounds, asyncio.get_running_loop().time(), *others)
+
+
+async def _unguarded(of: pump.Pump, part: Callable[[], Awaitable[None]]) -> None:
+    """The end of a group comes soon enough."""
+    del of
+    await part()
+
+
+_ASSIGN = Gate.assign
+_INIT = Replay.__init__
+_MEET = ShardGate.meet
+
+# ---------------------------------------------------------------------------------------- writes
+
+
+async def _acknowledges_early(
+    writer: Writer, heard: asyncio.Future[Verdict], place: int, offset: int, deadline_s: float
+) -> Verdict:
+    """What is stored will be applied some time."""
+    del writer, place, offset, deadline_s
+    heard.cancel()
+    return APPLIED
+
+
+async def _waits_for_ever(
+    writer: Writer, heard: asyncio.Future[Verdict], place: int, offset: int, deadline_s: float
+) -> Verdict:
+    """A verdict comes, sooner or later."""
+    del writer, place, offset, deadline_s
+    return await heard
+
+
+def _verdict_of_another(offset: int, entries: Iterable[Any]) -> Verdict:
+    """Whatever there is to say is said to everybody."""
+    del offset
+    return next((entry.verdict for entry in entries), APPLIED)
+
+
+def _admits_all(shard: PythonShard, event: Event) -> None:
+    """Let the state machine judge, it has to anyway."""
+    del shard, event
+
+
+def _encodes_more(event: Event) -> bytes:
+    """A field that only newer versions know, at the end where it does not hurt."""
+    return encode(event) + b"\0"
+
+
+# ----------------------------------------------------------------------------------------- state
+
+
+def _forgets_watermarks(replay: Replay) -> None:
+    """What the log does not say any more is not known any more."""
+    replay._inherited = None
+
+
+def _holes_do_not_count(shard: PythonShard, next_offset: int, turn: Any) -> None:
+    """There was nothing to be counted."""
+    del turn
+    shard.position = max(shard.position, next_offset)
+
+
+def _hides_what_is_deleted(
+    shard: ShardAnswers, partition: TopicIdPartition
+) -> list[SegmentMetadata]:
+    """Who would want to see what is being deleted."""
+    return [
+        segment
+        for segment in _SEGMENTS(shard, partition)
+        if segment.state is not SegmentState.DELETE_SEGMENT_STARTED
+    ]
+
+
+_SEGMENTS = ShardAnswers.segments
+
+# ------------------------------------------------------------------------------------- snapshots
+
+
+async def _freezes_late(follower: Follower) -> Image | None:
+    """The images are made when they are written, so nothing has to be copied."""
+    replay = follower._replay
+    if replay is None or not replay.is_settled:
+        return None
+    shard = replay.shard
+    parts: list[Any] = [
+        partial(shard.partition_image, partition)
+        for partition in sorted(shard.partitions(), key=encode_partition)
+    ]
+    return shard.position, replay.history.copy(), parts
+
+
+def _writes_in_place(disk: SnapshotDisk, path: Path, chunks: Iterable[bytes]) -> int:
+    """A file is a file."""
+    descriptor = disk.open(path, _WRITE)
+    position = 0
+    try:
+        for chunk in chunks:
+            position += disk.write(descriptor, [chunk], position)
+        disk.sync(descriptor)
+    finally:
+        disk.close(descriptor)
+    disk.sync_folder(path.parent)
+    return position
+
+
+def _writes_without_force(disk: SnapshotDisk, path: Path, chunks: Iterable[bytes]) -> int:
+    """Renaming is atomic, is it not."""
+    temporary = path.with_name(path.name + TEMPORARY)
+    descriptor = disk.open(temporary, _WRITE)
+    position = 0
+    try:
+        for chunk in chunks:
+            position += disk.write(descriptor, [chunk], position)
+    finally:
+        disk.close(descriptor)
+    disk.rename(temporary, path)
+    return position
+
+
+def _makes_folder(disk: SnapshotDisk, path: Path, root: Path) -> None:
+    """A folder that can be written to is there."""
+    del root
+    disk.make_folder(path)
+
+
+def _forces_new_folders(disk: SnapshotDisk, path: Path, root: Path) -> None:
+    """What is there already was forced when it was made."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    disk.make_folder(path)
+    for folder in missing:
+        disk.sync_folder(folder.parent)
+        if folder == root:
+            break
+
+
+def _any_folder(root: Path, identity: object) -> Path:
+    """One cluster has one topic."""
+    del identity
+    return root
+
+
+def _any_identity(header: object, identity: object) -> None:
+    """Who else should have written it."""
+    del header, identity
+
+
+BROKEN = (
+    Broken("stale read", frozenset({"I2"}), ((ShardGate, "meet", _never_closes),)),
+    Broken("empty answer", frozenset({"I2", "I3"}), ((ShardGate, "meet", _opens_at_once),)),
+    Broken(
+        "latch over a new assignment",
+        frozenset({"I2", "I3"}),
+        ((Gate, "begin", _begins_as_it_was), (Gate, "end", _does_not_end)),
+    ),
+    Broken("answers for others", frozenset({"I2"}), ((Gate, "assign", _only_adds),)),
+    Broken("no waiting", frozenset({"I3"}), ((Engine, "wait_reached", _does_not_wait),)),
+    Broken("no asking", frozenset({"I3"}), ((Engine, "wait_current", _does_not_ask),)),
+    Broken("old bounds", frozenset({"I2"}), ((Replay, "__init__", _believes_bounds),)),
+    Broken("slow end", frozenset({"I2", "I9"}), ((pump.Pump, "_guarded", _unguarded),)),
+    Broken("early acknowledgement", frozenset({"I3"}), ((Writer, "_hear", _acknowledges_early),)),
+    Broken("endless wait", frozenset({"I9"}), ((Writer, "_hear", _waits_for_ever),)),
+    Broken(
+        "another's verdict", frozenset({"I3"}), ((listening, "_verdict_on", _verdict_of_another),)
+    ),
+    Broken("unchecked writer", frozenset({"I8"}), ((PythonShard, "admit", _admits_all),)),
+    Broken("strange record", frozenset({"I8"}), ((publish, "encode", _encodes_more),)),
+    Broken("falling watermark", frozenset({"I7"}), ((Replay, "inherit", _forgets_watermarks),)),
+    Broken("lost count", frozenset({"I4"}), ((PythonShard, "_skip_to", _holes_do_not_count),)),
+    Broken(
+        "hidden segment", frozenset({"I6"}), ((ShardAnswers, "segments", _hides_what_is_deleted),)
+    ),
+    Broken("late copy", frozenset({"I1", "I3", "errors"}), ((Follower, "freeze", _freezes_late),)),
+    Broken("torn snapshot", frozenset({"I5"}), ((shelf, "write_atomically", _writes_in_place),)),
+    Broken(
+        "snapshot in a cache",
+        frozenset({"I5"}),
+        ((shelf, "write_atomically", _writes_without_force),),
+    ),
+    Broken(
+        "folder in a cache", frozenset({"I5"}), ((shelf, "make_durable_folder", _makes_folder),)
+    ),
+    Broken(
+        "folder forced once",
+        frozenset({"I5"}),
+        ((shelf, "make_durable_folder", _forces_new_folders),),
+    ),
+    Broken(
+        "snapshot of another topic",
+        frozenset({"I1", "I2"}),
+        ((shelf, "identity_folder", _any_folder), (shelf, "require_identity", _any_identity)),
+    ),
+    Broken("endless stop", frozenset({"I9"}), ((pump, "_stay_cancelled", lambda: None),)),
+)

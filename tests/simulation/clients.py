@@ -1,0 +1,367 @@
+"""
+Who asks and who writes, and what they check: answers against the reference, acknowledgements
+against the log.
+
+Every call is an operation with a deadline; the world looks whether it ended by then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rlmm.errors import (
+    AppendUncertain,
+    EventRejected,
+    NotAssigned,
+    NotReady,
+    RlmmError,
+    UnknownPartition,
+    Unresolved,
+)
+from rlmm.gate.admission import require_known
+from rlmm.metadata.codec.encoding import encode
+from rlmm.metadata.verdicts import Applied, Duplicate, Rejected
+from rlmm.pump.publish import StoredNotAssigned, Written
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rlmm.engine import Engine
+    from rlmm.metadata.ids import TopicIdPartition, Uuid
+    from rlmm.pump.replay import Replay
+    from tests.simulation import tiers
+    from tests.simulation.machine import Machine
+    from tests.simulation.world import World
+
+    Question = Callable[[Any], object]
+    """Asked of an engine's reads, and of a shard: both know the same questions."""
+
+
+@dataclass(slots=True)
+class Operation:
+    """Something that a client waits for."""
+
+    what: str
+    deadline_s: float
+    task: asyncio.Task[None]
+    machine: Machine
+
+
+# ------------------------------------------------------------------------------------- questions
+
+
+def _questions(world: World, tier: tiers.Tier) -> tuple[str, Question]:
+    """One of the questions, with arguments that are likely to find something."""
+    random = world.random
+    partition = tier.partition
+    epoch = random.randrange(max(0, tier.epoch - 2), tier.epoch + 1)
+    offset = random.randrange(tier.next_start + 10)
+    known = list(tier.segments.values())
+    match random.randrange(10 if known else 9):
+        case 0 | 1 | 2:
+            return f"segment_for {epoch} {offset}", lambda of: of.segment_for(
+                partition, epoch, offset
+            )
+        case 3 | 4:
+            return "segments", lambda of: of.segments(partition)
+        case 5:
+            return f"segments_of_epoch {epoch}", lambda of: of.segments_of_epoch(partition, epoch)
+        case 6:
+            return f"highest_offset {epoch}", lambda of: of.highest_offset(partition, epoch)
+        case 7:
+            return f"sizes {epoch}", lambda of: (
+                of.size(partition),
+                of.size_of_epoch(partition, epoch),
+            )
+        case 8:
+            return (
+                f"next_segment_with_txn_index {epoch} {offset}",
+                lambda of: of.next_segment_with_txn_index(partition, epoch, offset),
+            )
+    segment = random.choice(known)
+    return f"segment {segment.id.uuid}", lambda of: of.segment(segment.id)
+
+
+def ask(world: World, machine: Machine, tier: tiers.Tier) -> None:
+    """Ask one question, and check who answered and what."""
+    engine = machine.engine
+    assert engine is not None
+    partition = tier.partition
+    name, question = _questions(world, tier)
+    answer: object
+    try:
+        answer = question(engine.reads)
+    except UnknownPartition:
+        answer = UnknownPartition
+    except (NotReady, NotAssigned, Unresolved) as error:
+        world.story.count(f"read: {type(error).__name__}")
+        return
+    world.story.count("read: unknown" if answer is UnknownPartition else "read: answered")
+    world.judge.see_answer(machine, partition, world.now_s)
+    _check_answer(world, machine, partition, (name, question, answer))
+
+
+def _check_answer(
+    world: World,
+    machine: Machine,
+    partition: TopicIdPartition,
+    asked: tuple[str, Question, object],
+) -> None:
+    name, question, answer = asked
+    found = _replay_of(machine, partition)
+    if found is None:
+        return  # the judge has said that there is no state
+    topic_id, replay = found
+    shard = replay.shard
+    expected: object = UnknownPartition
+    yardstick = world.judge.expected(topic_id, replay, partition)
+    if yardstick is not None:
+        try:
+            require_known(yardstick, partition)
+            expected = question(yardstick)
+        except UnknownPartition:
+            pass
+    if answer != expected:
+        world.judge.violated(
+            "I2",
+            f"{machine.name} at position {shard.position} of metadata partition "
+            f"{shard.partition}: {name} of {partition} is answered by {answer}, the log says "
+            f"{expected}",
+        )
+    if isinstance(answer, list) and name == "segments":
+        reference = world.judge.reference(topic_id, shard.partition, replay.history.first_offset)
+        listed = {segment.id.uuid: segment.state for segment in answer}
+        wanted = reference.listed(partition, shard.position)
+        if listed != wanted:
+            world.judge.violated(
+                "I6", f"{machine.name} lists {listed} of {partition}, in the log are {wanted}"
+            )
+
+
+def _replay_of(machine: Machine, partition: TopicIdPartition) -> tuple[Uuid, Replay] | None:
+    engine, topic_id = machine.engine, machine.topic_id()
+    if engine is None or topic_id is None:
+        return None
+    replay = dict(machine.replays()).get(engine.place_of(partition))
+    return None if replay is None else (topic_id, replay)
+
+
+# ---------------------------------------------------------------------------------------- writes
+
+
+async def write(
+    world: World,
+    machine: Machine,
+    tier: tiers.Tier,
+    event: tiers.Written,
+    timeout_s: float,
+    *,
+    anywhere: bool = False,
+) -> None:
+    """Store *event* through *machine*, and check what its writer is told."""
+    engine = machine.engine
+    if engine is None:
+        return  # the machine has crashed before it heard anything
+    outcome = "cancelled"
+    try:
+        call = engine.store if anywhere else engine.write
+        written = await call(event, timeout_s=timeout_s)
+    except EventRejected as error:
+        outcome = f"rejected, {error.reason}"
+        tier.refused(event)
+        if error.stored_at is not None:
+            _check_verdict(world, machine, engine, event, *error.stored_at, Rejected)
+    except (Unresolved, AppendUncertain) as error:
+        outcome = f"not known: {type(error).__name__}"
+        tier.unknown(event)
+        _check_stored(world, machine, event, error)
+    except RlmmError as error:
+        outcome = f"not stored: {type(error).__name__}"
+    except asyncio.CancelledError:
+        tier.unknown(event)
+        raise
+    else:
+        outcome = _acknowledged(world, machine, engine, tier, event, written)
+    finally:
+        world.story.tell(machine.name, f"{name_of(event)}: {outcome}")
+        world.story.count(f"write: {outcome.split(' at ')[0].split(',')[0]}")
+
+
+def _acknowledged(
+    world: World,
+    machine: Machine,
+    engine: Engine,
+    tier: tiers.Tier,
+    event: tiers.Written,
+    written: Written | StoredNotAssigned,
+) -> str:
+    """A write has ended well; how, in words."""
+    place, offset = written.metadata_partition, written.offset
+    if isinstance(written, StoredNotAssigned):
+        tier.unknown(event)
+        return f"stored at {place}/{offset}"
+    _check_acknowledged(world, machine, engine, event, written)
+    tier.applied(event)
+    world.elsewhere(machine, tier, place, offset, _life_of(world, event, place, offset))
+    return f"{type(written.verdict).__name__.lower()} at {place}/{offset}"
+
+
+def _check_stored(
+    world: World, machine: Machine, event: tiers.Written, error: Unresolved | AppendUncertain
+) -> None:
+    """What is said to be stored somewhere is stored there."""
+    stored_at = error.stored_at if isinstance(error, Unresolved) else None
+    if stored_at is not None and _life_of(world, event, *stored_at) is None:
+        world.judge.violated("I3", f"{machine.name}: {error}, but the log has it not there")
+
+
+def _life_of(world: World, event: tiers.Written, place: int, offset: int) -> Uuid | None:
+    """The topic in which *event* stands at *offset*; the latest one."""
+    value = encode(event)
+    for topic_id, life in reversed(world.topic.lives.items()):
+        if life.published.get((place, offset)) == value:
+            return topic_id
+    return None
+
+
+def _check_acknowledged(
+    world: World, machine: Machine, engine: Engine, event: tiers.Written, written: Written
+) -> None:
+    """I3: what is acknowledged is in the log, applied, and seen by every later read here."""
+    place, offset = written.metadata_partition, written.offset
+    topic_id = _life_of(world, event, place, offset)
+    if topic_id is None:
+        world.judge.violated(
+            "I3", f"{machine.name} acknowledged {name_of(event)} at {place}/{offset}: not there"
+        )
+        return
+    known = machine.acknowledged.get((topic_id, place), -1)
+    machine.acknowledged[topic_id, place] = max(known, offset)
+    if machine.engine is engine and machine.topic_id() == topic_id and engine._gate.is_open(place):
+        shard = engine._gate.shards()[place].shard
+        if shard is not None and shard.position <= offset:
+            world.judge.violated(
+                "I3",
+                f"{machine.name} acknowledged {name_of(event)} at {place}/{offset}, "
+                f"and stands at {shard.position}",
+            )
+    _check_verdict(world, machine, engine, event, place, offset, (Applied, Duplicate))
+
+
+def _check_verdict(
+    world: World,
+    machine: Machine,
+    engine: Engine,
+    event: tiers.Written,
+    place: int,
+    offset: int,
+    kinds: type | tuple[type, ...],
+) -> None:
+    """The verdict that a writer hears is that of its event."""
+    topic_id = _life_of(world, event, place, offset)
+    replay = dict(machine.replays()).get(place)
+    if machine.engine is not engine or topic_id is None or topic_id != machine.topic_id():
+        return
+    if replay is None or not replay.is_caught_up or replay.history.first_offset > offset:
+        return
+    reference = world.judge.reference(topic_id, place, replay.history.first_offset)
+    verdict = reference.verdicts[offset]
+    if not isinstance(verdict, kinds):
+        world.judge.violated(
+            "I3",
+            f"{machine.name} told the writer of {name_of(event)} at {place}/{offset} another "
+            f"verdict than {verdict}",
+        )
+
+
+# ----------------------------------------------------------------------------------------- waits
+
+
+async def read_at_least(
+    world: World, machine: Machine, tier: tiers.Tier, place: int, offset: int, topic_id: Uuid
+) -> None:
+    """I3, elsewhere: who waits for an offset sees it."""
+    engine = machine.engine
+    if engine is None:
+        return  # the machine has crashed before it heard anything
+    try:
+        await engine.wait_reached({place: offset}, timeout_s=2.0)
+    except RlmmError as error:
+        world.story.count(f"at_least: {type(error).__name__}")
+        return
+    world.story.count("at_least: reached")
+    if machine.engine is not engine or machine.topic_id() != topic_id:
+        return
+    if _position(engine, place) <= offset:
+        world.judge.violated(
+            "I3", f"{machine.name} says that {place}/{offset} is reached, and it is not"
+        )
+    if machine.is_up:
+        ask(world, machine, tier)
+
+
+def _position(engine: Engine, place: int) -> int:
+    gated = engine._gate.shards().get(place)
+    return 0 if gated is None or gated.shard is None else gated.shard.position
+
+
+async def read_current(world: World, machine: Machine, tier: tiers.Tier) -> None:
+    """A linearizable read sees everything that was stored before it."""
+    engine = machine.engine
+    if engine is None:
+        return  # the machine has crashed before it heard anything
+    life = world.topic.life
+    try:
+        place = engine.place_of(tier.partition)
+        end = 0 if life is None or place >= len(life.batches) else life.end(place)
+        await engine.wait_current(tier.partition, timeout_s=2.0)
+    except RlmmError as error:
+        world.story.count(f"linearizable: {type(error).__name__}")
+        return
+    world.story.count("linearizable: current")
+    if machine.engine is not engine or life is None or machine.topic_id() != life.topic_id:
+        return
+    if _position(engine, place) < end:
+        world.judge.violated(
+            "I3", f"{machine.name} says that metadata partition {place} is current before {end}"
+        )
+    if machine.is_up:
+        ask(world, machine, tier)
+
+
+async def wait_settled(world: World, machine: Machine, generation: int) -> None:
+    """An assignment takes effect, or its time is up."""
+    engine = machine.engine
+    if engine is None:
+        return  # the machine has crashed before it heard anything
+    try:
+        await engine.wait_settled(generation, timeout_s=3.0)
+    except RlmmError as error:
+        world.story.count(f"settled: {type(error).__name__}")
+    else:
+        world.story.count("settled")
+
+
+async def wait_ready(world: World, machine: Machine, tier: tiers.Tier, timeout_s: float) -> None:
+    """A user partition becomes ready, or its time is up."""
+    engine = machine.engine
+    if engine is None:
+        return  # the machine has crashed before it heard anything
+    try:
+        await engine.wait_ready(tier.partition, timeout_s=timeout_s)
+    except RlmmError as error:
+        world.story.count(f"ready: {type(error).__name__}")
+    else:
+        world.story.count("ready")
+        if machine.is_up and machine.engine is engine:
+            ask(world, machine, tier)
+
+
+def name_of(event: tiers.Written) -> str:
+    """An event for the story."""
+    if hasattr(event, "partition"):
+        return f"{event.state.name} of {event.partition.topic}-{event.partition.partition}"
+    partition = event.id.partition
+    return f"{event.state.name} of {partition.topic}-{partition.partition} {str(event.id.uuid)[:6]}"

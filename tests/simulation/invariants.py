@@ -1,0 +1,361 @@
+"""
+What must always hold, I1 to I9, looked at from outside: the judge of a run.
+
+A violation is noted and the run goes on to its next step, where it ends. The yardstick is the
+history of the topic itself, see `reference`; of the engines only state, positions and answers are
+looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rlmm.errors import ImageCorrupt, SnapshotError
+from rlmm.gate.state import GateState
+from rlmm.metadata.codec.decoding import decode
+from rlmm.metadata.codec.encoding import encode_any
+from rlmm.metadata.events import PartitionDelete, SegmentSnapshot, SegmentUpdate
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
+from rlmm.metadata.verdicts import Undecodable
+from rlmm.snapshot.catalog import SUFFIX, identity_folder, position_of
+from rlmm.snapshot.files import SnapshotFile
+from tests.simulation.machine import LATENESS_S, WatchedShard
+from tests.simulation.reference import Reference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rlmm.metadata.ids import TopicIdPartition, Uuid
+    from rlmm.metadata.report import Report
+    from rlmm.pump.replay import Replay
+    from tests.simulation.machine import Machine
+    from tests.simulation.story import Story
+    from tests.simulation.topic import SimulatedTopic
+
+_FINISHED = PartitionDeleteState.DELETE_PARTITION_FINISHED
+_Marks = dict[tuple[bytes, int], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Something that must never be."""
+
+    invariant: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.invariant}: {self.detail}"
+
+
+class Judge:
+    """Looks at machines, reports, appends and disks."""
+
+    def __init__(self, story: Story) -> None:
+        self._story = story
+        self.topic: SimulatedTopic
+        self.violations: list[Violation] = []
+        self._references: dict[tuple[Uuid, int, int], Reference] = {}
+        self._compared: dict[tuple[str, int], tuple[WatchedShard, int]] = {}
+        self._marks: dict[tuple[str, Uuid, int], tuple[int, _Marks]] = {}
+        """The watermarks that a machine has shown, and at what position."""
+
+    def tell(self, who: str, what: str) -> None:
+        """Into the story."""
+        self._story.tell(who, what)
+
+    def violated(self, invariant: str, detail: str) -> None:
+        """Note what must not be."""
+        self.tell("JUDGE", f"{invariant} IS VIOLATED: {detail}")
+        self.violations.append(Violation(invariant, detail))
+
+    # ---------------------------------------------------------------------------- the yardstick
+
+    def reference(self, topic_id: Uuid, place: int, first_offset: int) -> Reference:
+        """What a replay of *place* from *first_offset* on gives."""
+        key = (topic_id, place, first_offset)
+        found = self._references.get(key)
+        if found is None:
+            batches = self.topic.lives[topic_id].batches[place]
+            found = self._references[key] = Reference(place, first_offset, batches)
+        found.advance()
+        return found
+
+    def expected(
+        self, topic_id: Uuid, replay: Replay, partition: TopicIdPartition
+    ) -> PythonShard | None:
+        """
+        The shard that a replay gives of *partition* at the position of *replay*; `None` where it
+        knows nothing of it. Watermarks that were kept from an earlier state are kept here, too.
+        """
+        shard = replay.shard
+        assert isinstance(shard, WatchedShard)
+        first_offset = replay.history.first_offset
+        reference = self.reference(topic_id, shard.partition, first_offset)
+        image = reference.image(partition, shard.position)
+        there = shard.partition_image(partition)
+        if image == there:
+            return None if image is None else reference.shard_of(image)
+        if first_offset == 0 or there is None:
+            return None if image is None else reference.shard_of(image)
+        return self._with_kept_marks(topic_id, shard, partition, image)
+
+    def _with_kept_marks(
+        self, topic_id: Uuid, shard: PythonShard, partition: TopicIdPartition, image: bytes | None
+    ) -> PythonShard | None:
+        """As *image*, but with those watermarks of *shard* that some earlier state had."""
+        expected = PythonShard(shard.partition)
+        if image is not None:
+            expected.import_partition(image)
+        whole = self.reference(topic_id, shard.partition, 0)
+        for epoch, entry in shard._state(partition).epochs.items():
+            known = expected.highest_offset(partition, epoch)
+            if entry.highest is None or (known is not None and known >= entry.highest):
+                continue
+            if whole.highest_ever.get((partition, epoch), -1) < entry.highest:
+                continue  # nobody ever had it: left out, so that the comparison fails
+            expected.raise_watermark(partition, epoch, entry.highest)
+        return expected
+
+    # -------------------------------------------------------------------------- I1, I4, I7: states
+
+    def look(self, machine: Machine) -> None:
+        """Look at every state of *machine* that changed since the last look."""
+        topic_id = machine.topic_id()
+        if topic_id is None:
+            return
+        for place, replay in machine.replays():
+            shard = replay.shard
+            assert isinstance(shard, WatchedShard)
+            before = self._compared.get((machine.name, place))
+            if before is not None and before == (shard, shard.position):
+                continue
+            self._compared[machine.name, place] = shard, shard.position
+            self._compare(machine, topic_id, replay, before)
+            counted = shard._counters.tally.offsets
+            if counted != shard.position - shard.born_at:
+                self.violated(
+                    "I4",
+                    f"{machine.name}, metadata partition {place}: {counted} offsets are counted "
+                    f"from {shard.born_at} to {shard.position}",
+                )
+        self._look_at_marks(machine, topic_id)
+
+    def _compare(
+        self,
+        machine: Machine,
+        topic_id: Uuid,
+        replay: Replay,
+        before: tuple[WatchedShard, int] | None,
+    ) -> None:
+        """I1: the state is what a replay of the log up to its position gives."""
+        shard = replay.shard
+        reference = self.reference(topic_id, shard.partition, replay.history.first_offset)
+        partitions: Iterable[TopicIdPartition]
+        if before is not None and before[0] is shard:
+            partitions = reference.changed(before[1], shard.position)
+        else:
+            self._story.count("states compared whole")
+            if (
+                shard.position > replay.history.first_offset
+                and not shard.statistics().tally.offsets
+            ):
+                self._story.count("snapshots restored")
+            partitions = {
+                **dict.fromkeys(reference.partitions_at(shard.position)),
+                **dict.fromkeys(shard.partitions()),
+            }
+        for partition in partitions:
+            expected = self.expected(topic_id, replay, partition)
+            image = None if expected is None else expected.partition_image(partition)
+            if image != shard.partition_image(partition):
+                self.violated(
+                    "I1",
+                    f"{machine.name}, metadata partition {shard.partition} at position "
+                    f"{shard.position}, begun at {replay.history.first_offset}: the state of "
+                    f"{partition} is not what the log gives",
+                )
+
+    def _look_at_marks(self, machine: Machine, topic_id: Uuid) -> None:
+        """I7: no watermark that was answered from goes down."""
+        engine = machine.engine
+        assert engine is not None
+        for place, gated in engine._gate.shards().items():
+            shard = gated.shard
+            if gated.gate.state is not GateState.OPEN or shard is None:
+                continue
+            assert isinstance(shard, PythonShard)
+            since, before = self._marks.get((machine.name, topic_id, place), (0, {}))
+            if since == shard.position:
+                continue
+            marks = _marks_of(shard)
+            for (key, epoch), highest in before.items():
+                now = marks.get((key, epoch))
+                if now is not None and now >= highest:
+                    continue
+                whole = self.reference(topic_id, place, 0)
+                was_deleted = whole.was_deleted(key, since, shard.position)
+                if not was_deleted and not _was_refused(machine):
+                    self.violated(
+                        "I7",
+                        f"{machine.name}, metadata partition {place}: the watermark of epoch "
+                        f"{epoch} was {highest} and is {now}",
+                    )
+            self._marks[machine.name, topic_id, place] = shard.position, marks
+
+    def forget_watermarks(self, machine: Machine, only: int | None = None) -> None:
+        """State was dropped: what its newest snapshot has is what must come back."""
+        for name, topic_id, place in list(self._marks):
+            if self.topic.lives[topic_id].ended_s is not None:
+                del self._marks[name, topic_id, place]
+            elif name == machine.name and only in (None, place):
+                newest = self._newest(machine, topic_id, place)
+                marks = (0, {}) if newest is None else (newest.position, _marks_of(newest))
+                self._marks[name, topic_id, place] = marks
+
+    def _newest(self, machine: Machine, topic_id: Uuid, place: int) -> PythonShard | None:
+        life = self.topic.lives[topic_id]
+        root = str(identity_folder(machine.folder, self.topic.identity_of(life)) / str(place))
+        found = [
+            (position, data)
+            for path, data in machine.platter.files()
+            if path.startswith(f"{root}/")
+            and (position := position_of(path.rsplit("/", 1)[1])) is not None
+        ]
+        for _, data in sorted(found, reverse=True):
+            try:
+                return _restored(data)
+            except (SnapshotError, ImageCorrupt):
+                continue
+        return None
+
+    def see_report(self, who: str, report: Report) -> None:
+        """I4: every offset that a report passes is counted once."""
+        passed = report.next_offset - report.from_offset
+        if report.tally.offsets != passed:
+            self.violated(
+                "I4",
+                f"{who}, metadata partition {report.partition}: {passed} offsets were passed "
+                f"from {report.from_offset} on, {report.tally} are counted",
+            )
+
+    # ------------------------------------------------------------------------------- I5: the disk
+
+    def see_disk(self, machine: Machine, relied_on: list[str]) -> None:
+        """I5: after a crash every snapshot is whole, and what was relied on is there."""
+        self._story.count("disks looked at after a crash")
+        there = dict(machine.platter.files())
+        for path, data in there.items():
+            if not path.endswith(SUFFIX) or data in machine.platter.damaged:
+                continue
+            try:
+                _file(data).verify()
+            except SnapshotError as error:
+                self.violated("I5", f"{path} is neither the old file nor the new one: {error}")
+        for path in relied_on:
+            if path not in there:
+                self.violated("I5", f"{path} was said to be on the medium, and is not there")
+
+    # -------------------------------------------------------------------------- I8: what is written
+
+    def see_append(self, machine: Machine, place: int, value: bytes) -> None:
+        """I8: an unmodified broker accepts what we publish, at its place and time."""
+        event = decode(value)
+        problem = None
+        match event:
+            case Undecodable() | SegmentSnapshot():
+                problem = f"not for a broker: {event}"
+            case SegmentMetadata() if event.state is not SegmentState.COPY_SEGMENT_STARTED:
+                problem = f"a first record in state {event.state.name}"
+            case SegmentUpdate(state=SegmentState.COPY_SEGMENT_STARTED):
+                problem = "an update to COPY_SEGMENT_STARTED"
+            case _ if encode_any(event) != value:
+                problem = "not the form that Kafka writes"
+            case SegmentMetadata() | SegmentUpdate() | PartitionDelete():
+                problem = self._too_late(machine, place, event)
+        if problem is not None:
+            self.violated("I8", f"{machine.name} publishes {problem}")
+
+    def _too_late(
+        self, machine: Machine, place: int, event: SegmentMetadata | SegmentUpdate | PartitionDelete
+    ) -> str | None:
+        """Something for a partition whose deletion is known here to be finished."""
+        engine = machine.engine
+        if engine is None:
+            return None
+        partition = event.partition if isinstance(event, PartitionDelete) else event.id.partition
+        gated = engine._gate.shards().get(place)
+        if gated is None or gated.shard is None or not engine.assignment.covers(partition, place):
+            return None
+        delete = gated.shard.partition_delete(partition)
+        is_over = delete is not None and delete.state is _FINISHED
+        return f"{event} after the end of its partition" if is_over else None
+
+    # ------------------------------------------------------------------------- I2: who may answer
+
+    def see_answer(self, machine: Machine, partition: TopicIdPartition, now_s: float) -> None:
+        """I2: *machine* answered a question about *partition* just now; whether it might."""
+        engine = machine.engine
+        assert engine is not None
+        place = engine.place_of(partition)
+        where = f"{machine.name} answered for {partition}, metadata partition {place}"
+        if machine.is_stopping:
+            self.violated("I2", f"{where}, after it was told to stop")
+        if not engine.assignment.covers(partition, place):
+            self.violated("I2", f"{where}, which is not assigned to it")
+        topic_id = machine.topic_id()
+        gated = engine._gate.shards().get(place)
+        if topic_id is None or gated is None or gated.shard is None:
+            self.violated("I2", f"{where}, without a state")
+            return
+        position = gated.shard.position
+        life = self.topic.lives[topic_id]
+        target = machine.targets.get((topic_id, place), 0)
+        if position < target:
+            self.violated("I2", f"{where}, at position {position}; its target is at least {target}")
+        known = machine.acknowledged.get((topic_id, place), -1)
+        if position <= known:
+            self.violated(
+                "I3", f"{where}, at position {position}; it acknowledged a write at {known}"
+            )
+        since_s = life.stored_s(place, position)
+        if life.ended_s is not None:
+            since_s = min(life.ended_s, life.ended_s if since_s is None else since_s)
+        if since_s is not None and now_s - since_s > LATENESS_S:
+            self.violated(
+                "I2",
+                f"{where}, at position {position}; what follows is stored for "
+                f"{now_s - since_s:.1f} s, {LATENESS_S} s are allowed",
+            )
+
+
+def _marks_of(shard: PythonShard) -> _Marks:
+    return {
+        (key, epoch): entry.highest
+        for key, state in shard._states.items()
+        for epoch, entry in state.epochs.items()
+        if entry.highest is not None
+    }
+
+
+def _was_refused(machine: Machine) -> bool:
+    """Whether a snapshot could not be used: what was in it alone is gone."""
+    engine = machine.engine
+    keeper = None if engine is None else engine._keeper
+    found = None if keeper is None else keeper.statistics()
+    return found is not None and any(found[0].refused.values())
+
+
+def _file(data: bytes) -> SnapshotFile:
+    return SnapshotFile(lambda size, position: data[position : position + size], len(data))
+
+
+def _restored(data: bytes) -> PythonShard:
+    """The shard in a snapshot; raises where it is not whole."""
+    file = _file(data)
+    header = file.verify()
+    shard = PythonShard(header.partition, header.position)
+    for image in file.reader().images():
+        shard.import_partition(image)
+    return shard

@@ -1,0 +1,135 @@
+"""
+An event loop of which everything that happens follows from a seed.
+
+Time leaps, as on any `VirtualTimeLoop`. What would run in a thread runs on the loop, whole and
+later: whoever asked for it waits, others go on meanwhile, and no thread is ever started. Tasks hash
+as they were born, so that sets of them are walked in the same order in every run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import ExitStack, contextmanager
+from itertools import count
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from rlmm.snapshot import background, shelf
+from tests.support.virtual_time import VirtualTimeLoop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Generator, Iterator
+    from random import Random
+
+_THREAD_S = (0.0, 0.0, 0.001, 0.01, 0.05, 0.3)
+"""How long work in a thread takes; now and then it takes much longer."""
+_SLOW_S = 20.0
+
+
+class SimulationTask(asyncio.Task[Any]):
+    """A task whose place in a set follows from when it was made."""
+
+    def __init__(self, number: int, coroutine: Coroutine[Any, Any, Any], **options: Any) -> None:
+        self._number = number
+        super().__init__(coroutine, **options)
+
+    def __hash__(self) -> int:
+        return self._number
+
+
+class InlineThread:
+    """What stands for `threading.Thread`: its work is done on the loop, after some time."""
+
+    def __init__(
+        self, *, target: Callable[..., object], name: str, args: tuple[Any, ...] = ()
+    ) -> None:
+        self.name = name
+        self._target = target
+        self._args = args
+        self._is_over = False
+
+    def start(self) -> None:
+        """Let the work be done later."""
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, SimulationLoop)
+        loop.call_later(loop.draw_thread_s(), self._run)
+
+    def is_alive(self) -> bool:
+        """Whether the work is still to be done."""
+        return not self._is_over
+
+    def _run(self) -> None:
+        self._is_over = True
+        self._target(*self._args)
+
+
+@contextmanager
+def swapped(*changes: tuple[object, str, object]) -> Iterator[None]:
+    """As long as the block runs, each owner has something else under that name."""
+    with ExitStack() as undone:
+        for owner, name, there in changes:
+            undone.callback(setattr, owner, name, getattr(owner, name))
+            setattr(owner, name, there)
+        yield
+
+
+@contextmanager
+def inline_threads() -> Iterator[None]:
+    """No thread is started for snapshots either, and none gives way to others: there are none."""
+    inline = SimpleNamespace(
+        Thread=InlineThread, Event=threading.Event, get_native_id=threading.get_native_id
+    )
+    with swapped((background, "threading", inline), (shelf, "_give_way", lambda: None)):
+        yield
+
+
+class SimulationLoop(VirtualTimeLoop):
+    """A loop without threads."""
+
+    def __init__(self, random: Random) -> None:
+        super().__init__()
+        self._random = random
+        self._births = count()
+        self.slow_share = 0.0
+        """How often work in a thread takes long."""
+        self.set_task_factory(self._make_task)
+
+    def _make_task(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        coroutine: Coroutine[Any, Any, Any] | Generator[Any, None, Any],
+        **options: Any,
+    ) -> SimulationTask:
+        assert asyncio.iscoroutine(coroutine)
+        return SimulationTask(next(self._births), coroutine, loop=loop, **options)
+
+    def run_in_executor(  # type: ignore[override]  # typeshed: a coroutine; it returns a future
+        self, executor: object, func: Callable[..., Any], *args: Any
+    ) -> asyncio.Future[Any]:
+        """Run *func* inline, after some time."""
+        del executor
+        future: asyncio.Future[Any] = self.create_future()
+        self.call_later(self.draw_thread_s(), self._do, future, func, args)
+        return future
+
+    def draw_thread_s(self) -> float:
+        """How long some work in a thread takes."""
+        delay_s = self._random.choice(_THREAD_S)
+        if self._random.random() < self.slow_share:
+            delay_s += self._random.random() * _SLOW_S
+        return delay_s
+
+    def _do(
+        self, future: asyncio.Future[Any], func: Callable[..., Any], args: tuple[Any, ...]
+    ) -> None:
+        if future.cancelled():
+            return
+        try:
+            result = func(*args)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # noqa: BLE001  # a thread hands over whatever ended its work
+            future.set_exception(error)
+        else:
+            future.set_result(result)

@@ -1,0 +1,151 @@
+"""
+What a replay of one metadata partition gives, at every offset: the yardstick for all engines.
+
+One shard is fed event by event, decoded the long way, and the state image of a user partition is
+kept whenever it changes. Beside it a few lines know which segments must be listed, without asking
+any state machine more than whether an event was applied.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from rlmm.metadata.codec.decoding import decode
+from rlmm.metadata.codec.encoding import encode_partition
+from rlmm.metadata.events import PartitionDelete, SegmentSnapshot, SegmentUpdate
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
+from rlmm.metadata.verdicts import Rejected, Undecodable
+from rlmm.records.batch import Batch, walk
+from rlmm.records.records import Record
+
+if TYPE_CHECKING:
+    from rlmm.metadata.events import Event
+    from rlmm.metadata.ids import TopicIdPartition, Uuid
+    from rlmm.metadata.verdicts import Verdict
+    from tests.simulation.topic import Kept
+
+Listed = dict["Uuid", SegmentState]
+
+
+class _Versions:
+    """One user partition at every offset where it changed."""
+
+    __slots__ = ("images", "listed", "positions")
+
+    def __init__(self) -> None:
+        self.positions: list[int] = []
+        self.images: list[bytes] = []
+        self.listed: list[Listed] = []
+
+    def at(self, position: int) -> int:
+        """Which version holds at *position*; -1: none yet."""
+        return bisect_right(self.positions, position) - 1
+
+
+class Reference:
+    """The replay of a metadata partition from *first_offset* on."""
+
+    def __init__(self, place: int, first_offset: int, batches: list[Kept]) -> None:
+        self.place = place
+        self._batches = batches
+        self._read = 0
+        self._shard = PythonShard(place, first_offset)
+        self._versions: dict[TopicIdPartition, _Versions] = {}
+        self.changes: list[tuple[int, TopicIdPartition]] = []
+        """Position behind a change, and what changed, in order."""
+        self.verdicts: dict[int, Verdict] = {}
+        self._deletions: list[tuple[bytes, int]] = []
+        self.highest_ever: dict[tuple[TopicIdPartition, int], int] = {}
+        """The highest watermark that each epoch ever had, before whatever deletion."""
+        self._made: dict[bytes, PythonShard] = {}
+
+    def advance(self) -> None:
+        """Take in what was stored since the last call."""
+        while self._read < len(self._batches):
+            kept = self._batches[self._read]
+            self._read += 1
+            for batch in walk(kept.data):
+                assert isinstance(batch, Batch), batch
+                if not batch.is_control:
+                    self._take(batch)
+
+    def _take(self, batch: Batch) -> None:
+        for record in batch.records():
+            assert isinstance(record, Record), record
+            if record.offset < self._shard.position:
+                continue
+            event = decode(record.value)
+            if isinstance(event, Undecodable):
+                self.verdicts[record.offset] = event
+                continue
+            verdict = self._shard.apply_event(event, record.offset)
+            self.verdicts[record.offset] = verdict
+            if not isinstance(verdict, Rejected):
+                self._note(event, record.offset + 1)
+
+    def _note(self, event: Event, position: int) -> None:
+        assert not isinstance(event, SegmentSnapshot)
+        partition = event.partition if isinstance(event, PartitionDelete) else event.id.partition
+        versions = self._versions.setdefault(partition, _Versions())
+        listed = dict(versions.listed[-1]) if versions.listed else {}
+        match event:
+            case SegmentMetadata():
+                listed[event.id.uuid] = SegmentState.COPY_SEGMENT_STARTED
+            case SegmentUpdate(state=SegmentState.DELETE_SEGMENT_FINISHED):
+                listed.pop(event.id.uuid, None)
+            case SegmentUpdate():
+                listed[event.id.uuid] = event.state
+            case PartitionDelete(state=PartitionDeleteState.DELETE_PARTITION_FINISHED):
+                listed.clear()
+                self._deletions.append((encode_partition(partition), position))
+        if isinstance(event, SegmentUpdate):
+            for epoch, entry in self._shard._state(partition).epochs.items():
+                if entry.highest is not None:
+                    known = self.highest_ever.get((partition, epoch), entry.highest)
+                    self.highest_ever[partition, epoch] = max(known, entry.highest)
+        image = self._shard.partition_image(partition)
+        assert image is not None, partition
+        versions.positions.append(position)
+        versions.images.append(image)
+        versions.listed.append(listed)
+        self.changes.append((position, partition))
+
+    def partitions_at(self, position: int) -> list[TopicIdPartition]:
+        """Every user partition that is known at *position*."""
+        return [
+            partition
+            for partition, versions in self._versions.items()
+            if versions.at(position) >= 0
+        ]
+
+    def changed(self, low: int, high: int) -> list[TopicIdPartition]:
+        """The user partitions that changed behind position *low*, up to *high*."""
+        first = bisect_right(self.changes, low, key=lambda change: change[0])
+        last = bisect_right(self.changes, high, key=lambda change: change[0])
+        return list(dict.fromkeys(partition for _, partition in self.changes[first:last]))
+
+    def image(self, partition: TopicIdPartition, position: int) -> bytes | None:
+        """The state image of *partition* at *position*."""
+        versions = self._versions.get(partition)
+        version = -1 if versions is None else versions.at(position)
+        return None if versions is None or version < 0 else versions.images[version]
+
+    def listed(self, partition: TopicIdPartition, position: int) -> Listed:
+        """The segments that must be listed at *position*, each with its state."""
+        versions = self._versions.get(partition)
+        version = -1 if versions is None else versions.at(position)
+        return {} if versions is None or version < 0 else versions.listed[version]
+
+    def was_deleted(self, key: bytes, low: int, high: int) -> bool:
+        """Whether the deletion of a partition was finished behind position *low*, up to *high*."""
+        return any(deleted == key and low < at <= high for deleted, at in self._deletions)
+
+    def shard_of(self, image: bytes) -> PythonShard:
+        """A shard that holds a user partition as *image* says; not to be changed."""
+        shard = self._made.get(image)
+        if shard is None:
+            shard = self._made[image] = PythonShard(self.place)
+            shard.import_partition(image)
+        return shard

@@ -1,0 +1,289 @@
+"""
+What may happen next: writers, readers, operators, and failures. Each step is one function of the
+world; `STEPS` says how often which one comes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.assignment import Assignment
+from rlmm.errors import OverBudget
+from rlmm.metadata.codec.encoding import encode_any
+from rlmm.records.compression import Compression
+from tests.simulation import clients, failures
+from tests.simulation.machine import READY_S
+from tests.support.strategies import damaged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.simulation.world import World
+
+    Step = Callable[[World], None]
+
+_GRACE_S = 0.1
+"""How late an answer may be after its deadline."""
+_STOP_S = 150.0
+"""Longest stop: a slow disk takes some snapshots, one after the other."""
+_KAFKAS_WAY_S = READY_S
+"""How much longer a write may take that first waits to learn where its event belongs."""
+
+
+# ------------------------------------------------------------------------------ writers, readers
+
+
+def write(world: World) -> None:
+    """A writer stores an event through an engine."""
+    machine = world.pick_up()
+    if machine is None:
+        return
+    tier = world.pick_tier()
+    now_ms = machine.clock.now_ms()
+    sound = world.random.random() > 0.06
+    event = (tier.propose if sound else tier.propose_nonsense)(world.random, now_ms)
+    timeout_s = world.random.choice((0.5, 3.0, 8.0))
+    anywhere = world.random.random() < 0.15
+    world.begin(
+        f"write of {clients.name_of(event)}",
+        machine,
+        timeout_s + (_KAFKAS_WAY_S if anywhere else 0.0) + _GRACE_S,
+        clients.write(world, machine, tier, event, timeout_s, anywhere=anywhere),
+    )
+
+
+def write_many(world: World) -> None:
+    """Several at once."""
+    for _ in range(world.random.randrange(2, 5)):
+        write(world)
+
+
+def write_foreign(world: World) -> None:
+    """A broker stores events without asking any engine, some of them in one batch."""
+    random = world.random
+    place = failures.any_place(world)
+    if place is None:
+        return
+    tiers = [tier for tier in world.tiers if world.place_of(tier) == place]
+    if not tiers:
+        return
+    events = []
+    for _ in range(random.choice((1, 1, 2, 4))):
+        tier = random.choice(tiers)
+        sound = random.random() > 0.1
+        event = (tier.propose if sound else tier.propose_nonsense)(random, world.clock.now_ms())
+        events.append(event)
+        if sound:
+            tier.applied(event)
+    values = [encode_any(event) for event in events]
+    world.tell("broker", f"{place}: " + "; ".join(map(clients.name_of, events)))
+    world.store(place, *values, compression=random.choice((Compression.NONE, Compression.ZSTD)))
+
+
+def write_holes(world: World) -> None:
+    """A batch of which the cleaner has taken records before anybody could read them."""
+    place = failures.any_place(world)
+    if place is None:
+        return
+    tier = world.random.choice(world.tiers)
+    event = encode_any(tier.propose_nonsense(world.random, world.clock.now_ms()))
+    first = world.store(place, event, event, event, event)
+    if first is None:
+        return
+    gone = {first + number for number in range(4) if world.random.random() < 0.6}
+    world.script.compact(place, gone, keeps_empty=world.random.random() < 0.5)
+    world.topic.forget_holes(place, first)
+    world.tell("cleaner", f"{place}: {len(gone)} of 4 records from {first} on")
+
+
+def write_transaction(world: World) -> None:
+    """Records between control records; those of an aborted transaction count as well."""
+    place = failures.any_place(world)
+    if place is None:
+        return
+    tiers = [tier for tier in world.tiers if world.place_of(tier) == place]
+    values = []
+    if tiers and world.random.random() < 0.7:
+        tier = world.random.choice(tiers)
+        event = tier.propose(world.random, world.clock.now_ms())
+        tier.applied(event)
+        values.append(encode_any(event))
+    first = world.script.write_transaction(place, *values, is_committed=world.random.random() < 0.5)
+    world.tell("broker", f"{place}: a transaction of {len(values)} records from {first} on")
+
+
+def write_poison(world: World) -> None:
+    """A record that is none of ours."""
+    place = failures.any_place(world)
+    if place is None:
+        return
+    tier = world.random.choice(world.tiers)
+    value = damaged(
+        world.random, encode_any(tier.propose_nonsense(world.random, world.clock.now_ms()))
+    )
+    world.tell("stranger", f"{place}: {len(value)} bytes of something")
+    world.store(place, value)
+
+
+def read(world: World) -> None:
+    """A few questions, to anybody."""
+    for machine in world.machines:
+        if machine.engine is not None:
+            for _ in range(3):
+                clients.ask(world, machine, world.pick_tier())
+
+
+def read_current(world: World) -> None:
+    """A reader wants everything that is stored now."""
+    machine = world.pick_up()
+    if machine is not None:
+        world.begin(
+            "linearizable read",
+            machine,
+            2.0 + _GRACE_S,
+            clients.read_current(world, machine, world.pick_tier()),
+        )
+
+
+def wait_ready(world: World) -> None:
+    """A reader waits for readiness."""
+    machine = world.pick_up()
+    if machine is not None:
+        timeout_s = world.random.choice((2.0, 25.0))
+        call = clients.wait_ready(world, machine, world.pick_tier(), timeout_s)
+        world.begin("wait for readiness", machine, timeout_s + _GRACE_S, call)
+
+
+def give_up_waiting(world: World) -> None:
+    """A client goes away in the middle of something."""
+    calls = [operation for operation in world.operations if operation.machine.is_up]
+    if calls:
+        operation = world.random.choice(calls)
+        world.tell("client", f"gives up: {operation.what}")
+        operation.task.cancel()
+
+
+# ------------------------------------------------------------------------------------- operators
+
+
+def reassign(world: World) -> None:
+    """An engine answers for something else from now on."""
+    machine = world.pick_up()
+    if machine is None or machine.engine is None:
+        return
+    assignment = draw_assignment(world)
+    try:
+        generation = machine.assign(assignment)
+    except OverBudget:
+        return
+    world.tell(machine.name, f"answers for {assignment}")
+    call = clients.wait_settled(world, machine, generation)
+    world.begin("assignment", machine, 3.0 + _GRACE_S, call)
+
+
+def draw_assignment(world: World) -> Assignment:
+    """All, nothing, some metadata partitions, some user partitions."""
+    random = world.random
+    match random.randrange(8):
+        case 0:
+            return Assignment.nothing()
+        case 1 | 2:
+            places = range(world.partition_count)
+            return Assignment.of_metadata(place for place in places if random.random() < 0.6)
+        case 3 | 4:
+            tiers = [tier.partition for tier in world.tiers if random.random() < 0.6]
+            return Assignment.of_user(tiers)
+    return Assignment.everything()
+
+
+def start(world: World) -> None:
+    """A machine that is down starts again."""
+    down = [machine for machine in world.machines if machine.engine is None]
+    if down and world.topic.identity is not None:
+        machine = world.random.choice(down)
+        assignment = draw_assignment(world)
+        world.tell(machine.name, f"starts, answers for {assignment}")
+        machine.start(assignment)
+
+
+def stop(world: World) -> None:
+    """A machine stops in order."""
+    machine = world.pick_up()
+    if machine is not None:
+        world.tell(machine.name, "stops")
+        world.begin("stop", machine, _STOP_S, machine.stop())
+
+
+def flush(world: World) -> None:
+    """An operator wants snapshots of everything now, while everything goes on."""
+    machine = world.pick_up()
+    if machine is not None:
+        world.tell(machine.name, "writes snapshots of everything")
+        world.begin("flush", machine, _STOP_S, machine.flush())
+
+
+def crash(world: World) -> None:
+    """A machine loses its power, now or in the middle of a coming call of its disk."""
+    running = [machine for machine in world.machines if machine.engine is not None]
+    if not running:
+        return
+    machine = world.random.choice(running)
+    if world.random.random() < 0.5:
+        machine.platter.fuse = world.random.randrange(12)
+        world.tell(machine.name, f"its power fails in {machine.platter.fuse} calls of the disk")
+        return
+    world.tell(machine.name, "crashes")
+    machine.crash()
+
+
+def set_clock(world: World) -> None:
+    """A wall clock is set, forward or back."""
+    machine = world.random.choice(world.machines)
+    machine.clock.skew_ms = world.random.randrange(-600_000, 600_000)
+
+
+def fill_memory(world: World) -> None:
+    """The memory of a machine is used up for a while."""
+    machine = world.random.choice(world.machines)
+    machine.resident = 1_000_000
+    world.tell(machine.name, "its memory is used up")
+
+    def free() -> None:
+        machine.resident = 0
+
+    world.later(failures.duration_s(world), free)
+
+
+def pass_time(world: World) -> None:
+    """Nothing happens for a while."""
+    world.pause_s = world.random.choice((1.0, 3.0, 6.0))
+
+
+STEPS: dict[Step, int] = {
+    write: 30,
+    write_many: 6,
+    write_foreign: 14,
+    write_holes: 3,
+    write_transaction: 3,
+    write_poison: 2,
+    read: 24,
+    read_current: 5,
+    wait_ready: 5,
+    give_up_waiting: 3,
+    reassign: 6,
+    start: 9,
+    stop: 2,
+    flush: 2,
+    crash: 4,
+    set_clock: 1,
+    fill_memory: 1,
+    failures.trouble_wire: 6,
+    failures.trouble_disk: 3,
+    failures.trouble_partition: 6,
+    failures.trouble_cluster: 1,
+    failures.deliver_again: 3,
+    failures.damage_snapshot: 2,
+    failures.trim: 2,
+    failures.recreate: 1,
+    pass_time: 4,
+}

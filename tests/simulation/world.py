@@ -1,0 +1,352 @@
+"""
+A run: one seed, from the first start of its machines to their last stop.
+
+First things happen, wrong ones among them. Then everything heals, and all engines must come to the
+same current state within a minute; then one stops in order, starts again, and has nothing to read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import traceback
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rlmm.assignment import Assignment
+from rlmm.gate.state import GateState
+from rlmm.log.script import LogScript
+from rlmm.metadata.partitioner import metadata_partition_for
+from rlmm.progress import Why
+from rlmm.records.compression import Compression
+from rlmm.snapshot.atomic import TEMPORARY
+from tests.simulation import clients, failures, steps
+from tests.simulation.chance import Chance
+from tests.simulation.disk import Platter
+from tests.simulation.invariants import Judge, Violation
+from tests.simulation.loop import SimulationLoop, inline_threads
+from tests.simulation.machine import Machine, SteppedClock, WatchedShard
+from tests.simulation.story import Story
+from tests.simulation.tiers import Tier, new_tiers
+from tests.simulation.topic import SimulatedTopic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterator
+
+    from rlmm.metadata.ids import Uuid
+    from rlmm.pump.replay import Replay
+
+STEP_COUNT = 80
+"""Steps of one run, besides its beginning and its end."""
+_CONVERGE_S = 60.0
+_SETTLE_S = 2.5
+"""Until an engine has seen that nothing is wrong any more."""
+_PAUSES_S = (0.0, 0.0, 0.001, 0.01, 0.05, 0.2, 0.6, 1.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one seed."""
+
+    seed: int
+    digest: str
+    violations: tuple[Violation, ...]
+    lines: tuple[str, ...]
+    """The story."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """How often what happened."""
+
+
+class World:
+    """Machines, a topic, clients, and what goes wrong with them."""
+
+    def __init__(self, seed: int, loop: SimulationLoop) -> None:
+        chance = Chance(seed)
+        self.loop = loop
+        self.random = chance.stream("steps")
+        self.clock = SteppedClock()
+        self.story = Story(loop.time)
+        self.judge = Judge(self.story)
+        self.partition_count = self.random.choice((1, 2, 2, 3))
+        self.topic = SimulatedTopic(
+            self.partition_count, self.clock, chance.stream("topic"), loop.time
+        )
+        self.judge.topic = self.topic
+        self.script = LogScript(self.topic)
+        self.tiers = new_tiers(chance.stream("tiers"), self.random.choice((2, 4, 5)))
+        self.machines = [
+            Machine(number, self.topic, chance.stream(f"machine {number}"), self.judge)
+            for number in range(self.random.choice((2, 2, 3, 3, 4)))
+        ]
+        self.operations: list[clients.Operation] = []
+        self.pause_s: float | None = None
+        """How long the next pause is, where a step has decided that."""
+
+    # ----------------------------------------------------------------------------- the course
+
+    async def play(self) -> None:
+        """Live through the whole run, or up to the first violation."""
+        for machine in self.machines:
+            machine.start(Assignment.everything())
+        weighted = list(steps.STEPS)
+        cumulative = [sum(list(steps.STEPS.values())[: at + 1]) for at in range(len(weighted))]
+        for _ in range(STEP_COUNT):
+            (step,) = self.random.choices(weighted, cum_weights=cumulative)
+            self.story.count(f"step: {step.__name__}")
+            step(self)
+            pause_s = self.random.choice(_PAUSES_S) if self.pause_s is None else self.pause_s
+            self.pause_s = None
+            await asyncio.sleep(pause_s)
+            if not self.is_sound():
+                return
+        await self._finish()
+
+    def is_sound(self) -> bool:
+        """Look at everything; whether nothing was ever violated."""
+        for machine in self.machines:
+            if machine.engine is not None:
+                self.judge.look(machine)
+        for operation in self.operations:
+            if operation.deadline_s < self.now_s:
+                self.judge.violated("I9", f"{operation.what} has not ended by its deadline")
+        return not self.judge.violations
+
+    async def _finish(self) -> None:
+        """Everything heals; then everything must be as it should."""
+        self.tell("world", "everything heals")
+        self._heal()
+        if not await self._until(self._is_quiet, "every call ends, every failed engine is gone"):
+            return
+        await asyncio.sleep(_SETTLE_S)
+        for machine in self.machines:
+            self._heal_one(machine)
+        if not await self._until(self._are_current, "all engines are current"):
+            return
+        self._ask_everything()
+        for machine in self.machines:
+            await machine.stop()
+            self._look_for_leftovers(machine)
+        machine = self.random.choice(self.machines)
+        machine.start(Assignment.everything())
+        if not await self._until(self._are_current, f"{machine.name} is current again"):
+            return
+        self._look_for_replayed(machine)
+        self._ask_everything()
+        await machine.stop()
+        await self._until(lambda: len(asyncio.all_tasks()) == 1, "every task ends")
+
+    async def _until(self, condition: Callable[[], bool], what: str) -> bool:
+        deadline_s = self.now_s + _CONVERGE_S
+        while self.is_sound() and not condition():
+            if self.now_s > deadline_s:
+                self.judge.violated("I9", f"not within {_CONVERGE_S} s: {what}; {self._standing()}")
+                break
+            await asyncio.sleep(0.25)
+        return not self.judge.violations
+
+    def _heal(self) -> None:
+        self.topic.takes_late = False
+        self.script.restore()
+        if self.topic.topic_id is None:
+            self.script.create_topic(self.partition_count)
+        for place in range(self.partition_count):
+            self.script.elect_leader(place)
+            self.script.heal_bounds(place)
+            self.script.resume(place)
+            self.script.release_appends(place)
+        for machine in self.machines:
+            failures.restore_service(self, machine)
+
+    def _heal_one(self, machine: Machine) -> None:
+        if machine.engine is None:
+            self.tell(machine.name, "starts, answers for all")
+            machine.start(Assignment.everything())
+        else:
+            machine.assign(Assignment.everything())
+
+    # ------------------------------------------------------------------------ what must be then
+
+    def _is_quiet(self) -> bool:
+        return not self.operations and not any(machine.is_ending for machine in self.machines)
+
+    def _are_current(self) -> bool:
+        return not self._standing()
+
+    def _standing(self) -> list[str]:
+        """What is not current, in words."""
+        found = []
+        for machine in self.machines:
+            engine = machine.engine
+            if engine is None:
+                continue
+            replays: dict[int, Replay] = dict(machine.replays())
+            for place in range(self.partition_count):
+                gated, replay = engine._gate.shards().get(place), replays.get(place)
+                end = self.topic.partitions[place].next_offset
+                if gated is None or replay is None:
+                    found.append(f"{machine.name}/{place} is not read")
+                elif gated.gate.why is Why.NOT_UNDERSTOOD and replay.history.undecodable:
+                    continue
+                elif gated.gate.state is not GateState.OPEN or replay.shard.position != end:
+                    found.append(
+                        f"{machine.name}/{place} is {gated.gate.state} at {replay.shard.position} "
+                        f"of {end}: {gated.gate.why} {gated.gate.detail}"
+                    )
+        return found
+
+    def _ask_everything(self) -> None:
+        for machine in self.machines:
+            if machine.engine is not None:
+                for tier in self.tiers:
+                    for _ in range(3):
+                        clients.ask(self, machine, tier)
+
+    def _look_for_leftovers(self, machine: Machine) -> None:
+        if machine.platter.has_failed:
+            return  # what it did not let be removed stays until the next start
+        left = [path for path, _ in machine.platter.files() if path.endswith(TEMPORARY)]
+        topic_id = str(self.topic.topic_id)
+        for path in left:
+            if topic_id in path:
+                self.judge.violated("I5", f"{path} is left behind")
+
+    def _look_for_replayed(self, machine: Machine) -> None:
+        """An orderly stop keeps everything: the restart replays nothing."""
+        for place, replay in machine.replays():
+            shard = replay.shard
+            assert isinstance(shard, WatchedShard)
+            if replay.is_caught_up and shard.born_at != shard.position:
+                self.judge.violated(
+                    "I1",
+                    f"{machine.name} stopped in order, and read metadata partition {place} again "
+                    f"from {shard.born_at} to {shard.position}",
+                )
+            self.story.count("restarts that replay nothing")
+
+    # ------------------------------------------------------------------------ what steps ask for
+
+    @property
+    def now_s(self) -> float:
+        """The time."""
+        return self.loop.time()
+
+    def tell(self, who: str, what: str) -> None:
+        """Into the story."""
+        self.story.tell(who, what)
+
+    def later(self, delay_s: float, do: Callable[[], None]) -> None:
+        """Do something after some time."""
+        self.loop.call_later(delay_s, do)
+
+    def pick_up(self) -> Machine | None:
+        """One of the machines that are up."""
+        up = [machine for machine in self.machines if machine.is_up]
+        return self.random.choice(up) if up else None
+
+    def pick_tier(self) -> Tier:
+        """A user partition; one that is gone makes room for a new one now and then."""
+        at = self.random.randrange(len(self.tiers))
+        if self.tiers[at].is_deleted and self.random.random() < 0.2:
+            self.tiers[at] = new_tiers(self.random, at + 1)[at]
+        return self.tiers[at]
+
+    def place_of(self, tier: Tier) -> int:
+        """The metadata partition of a user partition."""
+        partition = tier.partition
+        return metadata_partition_for(partition.topic_id, partition.partition, self.partition_count)
+
+    def store(
+        self, place: int, *values: bytes, compression: Compression = Compression.NONE
+    ) -> int | None:
+        """Somebody else stores *values* as one batch, where the partition has a leader."""
+        held = self.topic.partitions[place]
+        if held.fault is not None or self.topic.fault is not None:
+            return None
+        return self.script.write(place, *values, compression=compression)
+
+    def mend_disk(self, machine: Machine) -> None:
+        """Nothing is wrong with the disk any more."""
+        machine.platter.is_full = False
+        machine.platter.error_share = 0.0
+        self.loop.slow_share = 0.0
+
+    def begin(
+        self, what: str, machine: Machine, limit_s: float, call: Coroutine[None, None, None]
+    ) -> None:
+        """A client begins something that must end within *limit_s*."""
+        what = f"{what} at {machine.name}"
+        task = self.loop.create_task(call, name=what)
+        operation = clients.Operation(what, self.now_s + limit_s, task, machine)
+        self.operations.append(operation)
+
+        def ended(done: asyncio.Task[None]) -> None:
+            self.operations.remove(operation)
+            if not done.cancelled() and done.exception() is not None:
+                told = "".join(traceback.format_exception(done.exception()))
+                self.judge.violated("errors", f"{what} ended with {told}")
+
+        task.add_done_callback(ended)
+
+    def elsewhere(
+        self, machine: Machine, tier: Tier, place: int, offset: int, topic_id: Uuid | None
+    ) -> None:
+        """Somebody may want to read at another engine what was written at this one."""
+        others = [other for other in self.machines if other.is_up and other is not machine]
+        if others and topic_id is not None and self.random.random() < 0.3:
+            other = self.random.choice(others)
+            call = clients.read_at_least(self, other, tier, place, offset, topic_id)
+            self.begin(f"read at least {place}/{offset}", other, 2.1, call)
+
+
+# ------------------------------------------------------------------------------------------ runs
+
+
+def run(seed: int) -> Outcome:
+    """Everything that follows from *seed*."""
+    with _quiet(), inline_threads():
+        loop = SimulationLoop(Chance(seed).stream("threads"))
+        complaints: list[str] = []
+        loop.set_exception_handler(lambda _, context: complaints.append(str(context["message"])))
+        asyncio.set_event_loop(loop)
+        try:
+            world = World(seed, loop)
+            try:
+                loop.run_until_complete(world.play())
+            except Exception:  # noqa: BLE001  # whatever it is, the seed must be told
+                world.judge.violated("errors", traceback.format_exc())
+            _end_all(loop)
+        finally:
+            asyncio.set_event_loop(None)
+            loop.close()
+            Platter.mounted.clear()
+        for complaint in complaints:
+            world.judge.violated("errors", complaint)
+    return Outcome(
+        seed,
+        world.story.digest,
+        tuple(world.judge.violations),
+        tuple(world.story.lines),
+        world.story.counts,
+    )
+
+
+def _end_all(loop: SimulationLoop) -> None:
+    """After a violation something may still be under way."""
+    left = asyncio.all_tasks(loop)
+    for task in left:
+        task.cancel()
+    if left:
+        loop.run_until_complete(asyncio.wait(left, timeout=600.0))
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Log nothing: with everything going wrong, half of the time would be spent on that."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)

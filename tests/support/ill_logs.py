@@ -1,0 +1,49 @@
+"""Logs over a topic in memory that do what no log may: not end when asked to, raise anything."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from rlmm.log.memory import MemoryLog
+
+if TYPE_CHECKING:
+    from rlmm.log.memory_topic import MemoryTopic
+    from rlmm.records.record_set import RecordSet
+
+
+class DeafLog(MemoryLog):
+    """A log whose reads do not end when they are cancelled, before `released` is set."""
+
+    def __init__(self, topic: MemoryTopic) -> None:
+        super().__init__(topic)
+        self.released = asyncio.Event()
+
+    async def read(
+        self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
+    ) -> RecordSet | None:
+        """As a read, and then some."""
+        try:
+            return await super().read(partition, position, timeout_s=timeout_s, bytes_max=bytes_max)
+        except asyncio.CancelledError:
+            while not self.released.is_set():
+                try:
+                    await self.released.wait()
+                except asyncio.CancelledError:
+                    continue
+            raise
+
+
+class BrokenLog(MemoryLog):
+    """A log that raises what is no error of ours, as soon as it `is_broken`."""
+
+    is_broken = False
+
+    async def read(
+        self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
+    ) -> RecordSet | None:
+        """What is read, or the error."""
+        found = await super().read(partition, position, timeout_s=timeout_s, bytes_max=bytes_max)
+        if self.is_broken:
+            raise ZeroDivisionError("nobody thought of it")
+        return found

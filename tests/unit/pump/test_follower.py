@@ -1,0 +1,245 @@
+"""The task that reads one metadata partition: where it begins, what it tells, what may be kept."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rlmm.doorbell import Doorbell
+from rlmm.errors import LogTruncated
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.progress import CaughtUp, Fact, FellBehind, History, Reassigned, Why
+from rlmm.pump.budget import Budget
+from rlmm.pump.follower import Follower, Surroundings
+from rlmm.pump.incidents import Incidents
+from rlmm.pump.pace import Pace
+from rlmm.pump.settings import PumpSettings
+from tests.support.builders import finished, started
+from tests.support.engines import ROOM, LoopClock, World, no_memory, until
+from tests.support.odd_log import OddLog
+from tests.support.watching import TP
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from rlmm.metadata.shard import Shard
+    from rlmm.progress import ReplayProgress
+
+
+@dataclass
+class Heard:
+    """A listener that remembers."""
+
+    told: list[object] = field(default_factory=list)
+    shard: Shard | None = None
+
+    def held(self, partition: int, shard: Shard) -> None:
+        """A state is there."""
+        self.shard = shard
+        self.told.append("held")
+
+    def met(self, partition: int, fact: Fact, progress: ReplayProgress) -> None:
+        """A judgement; repeats are dropped."""
+        if not self.told or self.told[-1] != fact:
+            self.told.append(fact)
+
+    def moved(self, partition: int, position: int) -> None:
+        """Nothing that these tests look at."""
+
+
+@dataclass
+class Kept:
+    """A state that was kept, and who gives it back once."""
+
+    shard: Shard
+    history: History
+    asked: list[tuple[int, int, int]] = field(default_factory=list)
+    set_aside: list[tuple[int, int]] = field(default_factory=list)
+
+    async def restore(self, partition: int, log_start: int, next_offset: int) -> Kept | None:
+        """The state."""
+        self.asked.append((partition, log_start, next_offset))
+        return self
+
+    async def set_aside_beyond(self, partition: int, next_offset: int) -> None:
+        """The log was cut."""
+        self.set_aside.append((partition, next_offset))
+
+
+class Read:
+    """A follower of the metadata partition of `TP`, and what is around it."""
+
+    def __init__(self, world: World, kept: Kept | None = None, **settings: Any) -> None:
+        self.place = world.place(TP)
+        self.log = OddLog(world.topic)
+        self.heard = Heard()
+        around = Surroundings(
+            log=self.log,
+            settings=PumpSettings(**settings),
+            clock=LoopClock(),
+            listener=self.heard,  # type: ignore[arg-type]
+            restore=kept,
+            make_shard=PythonShard,
+            pace=Pace(lambda: None),
+            budget=Budget(ROOM, no_memory),
+            incidents=Incidents(10, 1_000),
+            changed=Doorbell(),
+        )
+        self.follower = Follower(self.place, around)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Follower]:
+        """The follower, as long as the block runs."""
+        task = asyncio.create_task(self.follower.run())
+        try:
+            yield self.follower
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+def kept_at(position: int, *, first_offset: int = 0) -> Kept:
+    """A state that knows one finished copy, and stands at *position*."""
+    shard = PythonShard(World().place(TP), position - 2)
+    for event in (started("kept"), finished("kept")):
+        shard.apply_event(event)
+    return Kept(shard, History(first_offset=first_offset, records=2))
+
+
+async def test_beginning_then_is_told_in_order() -> None:
+    """First there is a state, then that it is being read, then that it has caught up."""
+    world = World()
+    world.store(started("a"), finished("a"))
+    read = Read(world)
+    async with read.running() as follower:
+        await until(lambda: follower.statistics().is_caught_up)
+    facts = [told for told in read.heard.told if told != FellBehind(Why.REPLAYING, "")]
+    assert facts == ["held", Reassigned(Why.REPLAYING), CaughtUp()]
+
+
+async def test_kept_state_when_it_fits_then_reading_goes_on_behind_it() -> None:
+    """Only what follows is read, and the history that it was made of is not forgotten."""
+    world = World()
+    world.store(*(started(number) for number in range(10)))
+    kept = kept_at(8)
+    read = Read(world, kept)
+    async with read.running() as follower:
+        await until(lambda: follower.statistics().is_caught_up)
+        assert read.heard.shard is kept.shard
+        assert kept.asked == [(read.place, 0, 10)]
+        assert kept.shard.statistics().tally.offsets == 2 + 2
+        assert follower.statistics().history.records == 2 + 2
+
+
+async def test_f67_kept_state_when_retention_has_passed_it_then_its_watermarks_stay() -> None:
+    """Restarts included: a state that is of no other use knows how far was copied."""
+    world = World()
+    place = world.place(TP)
+    world.store(*(started(number, 500, 599) for number in range(10)))
+    world.script.delete_records(place, 6)
+    read = Read(world, kept_at(4))
+    async with read.running() as follower:
+        await until(lambda: follower.statistics().is_caught_up)
+        shard = read.heard.shard
+        assert shard is not None
+        assert len(shard.segments(TP)) == 4
+        assert shard.highest_offset(TP, 0) == 99
+        history = follower.statistics().history
+        assert (history.first_offset, history.trimmed_before) == (6, 6)
+
+
+async def test_f66_kept_state_when_the_log_ends_before_it_then_is_given_up() -> None:
+    """What was read beyond the end of the log does not exist any more."""
+    world = World()
+    world.store(started("a"))
+    read = Read(world, kept_at(8))
+    async with read.running() as follower:
+        await until(lambda: follower.statistics().is_caught_up)
+        shard = read.heard.shard
+        assert shard is not None
+        assert (shard.position, len(shard.segments(TP))) == (1, 1)
+
+
+async def test_f6_kept_states_when_the_log_was_cut_then_are_never_used_again() -> None:
+    """A state of the lost history could not be told from one of the new, once that has grown."""
+    world = World()
+    world.store(*(started(number) for number in range(10)))
+    kept = kept_at(8)
+    read = Read(world, kept)
+    async with read.running() as follower:
+        await until(lambda: follower.statistics().is_caught_up)
+        assert kept.set_aside == []
+        world.script.lose_tail(read.place, 9)
+        await until(lambda: follower.statistics().beginnings == 2)
+        assert kept.set_aside == [(read.place, 0)]
+        world.script.stall(read.place)
+        world.store(*(started(number) for number in range(20, 25)))
+        world.script.delete_records(read.place, 12)
+        world.script.resume(read.place)
+        await until(lambda: follower.statistics().beginnings == 3)
+        assert kept.set_aside == [(read.place, 0)]  # retention makes no state untrue
+
+
+async def test_state_when_the_log_has_disowned_it_then_is_not_kept() -> None:
+    """A snapshot of what the log does not hold would bring it back after a restart."""
+    world = World()
+    world.store(started("a"), finished("a"))
+    read = Read(world)
+    async with read.running() as follower:
+        await until(lambda: follower.statistics().is_caught_up)
+        assert follower.savable_position == 2
+        assert await follower.freeze() is not None
+        world.script.fail_bounds(read.place)
+        read.log.fails_reads.append(LogTruncated("another history", 0, 3))
+        world.store(started("b"))
+        await until(lambda: Reassigned(Why.LOADING, "another history") in read.heard.told)
+        await asyncio.sleep(5)
+        assert follower.savable_position is None
+        assert await follower.freeze() is None
+        world.script.heal_bounds(read.place)
+        await until(lambda: follower.savable_position == 3)
+        assert await follower.freeze() is not None
+
+
+async def test_state_that_is_frozen_then_is_that_of_one_position() -> None:
+    """Nothing is applied while the parts are taken out, and what they make does not change."""
+    world = World()
+    world.store(started("a"))
+    read = Read(world)
+    async with read.running() as follower:
+        await until(lambda: follower.statistics().is_caught_up)
+        shard = read.heard.shard
+        assert shard is not None
+        before = shard.partition_image(TP)
+        image = await follower.freeze()
+        assert image is not None
+        position, history, parts = image
+        world.store(finished("a"))
+        await until(lambda: shard.position == 2)
+        assert (position, history.records) == (1, 1)
+        assert [part() for part in parts] == [before]
+        assert shard.partition_image(TP) != before
+
+
+async def test_long_restore_then_does_not_make_the_end_younger_than_it_is() -> None:
+    """The end was asked for before the state was read: what is known is as old as the question."""
+    world = World()
+    world.store(*(started(number) for number in range(8)))
+    kept = kept_at(8)
+
+    class Slow(Kept):
+        """Takes its time."""
+
+        async def restore(self, partition: int, log_start: int, next_offset: int) -> Kept:
+            await asyncio.sleep(100)
+            return kept
+
+    read = Read(world, Slow(kept.shard, kept.history), end_age_ms_max=60_000)
+    async with read.running() as follower:
+        await until(lambda: follower.statistics().beginnings == 1)
+        assert not follower.statistics().is_caught_up
+        assert isinstance(read.heard.told[-1], FellBehind)
+        assert read.heard.told[-1].why is Why.END_UNKNOWN

@@ -1,0 +1,274 @@
+"""Writing: in what order a write is refused, what it waits for, and how its end is counted."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from rlmm.assignment import Assignment
+from rlmm.errors import (
+    AppendRefused,
+    AppendUncertain,
+    EventRejected,
+    NotAssigned,
+    NotPublishable,
+    NotReady,
+    NotWritable,
+    OutcomeUnknown,
+    OverBudget,
+    Stopped,
+)
+from rlmm.metadata.codec.encoding import encode
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.report import Entry, Report, Tally
+from rlmm.metadata.segment import SegmentState
+from rlmm.metadata.verdicts import (
+    APPLIED,
+    DUPLICATE,
+    Rejected,
+    RejectReason,
+    Undecodable,
+    UndecodableReason,
+    Verdict,
+)
+from rlmm.pump.budget import Budget, Memory, MemorySettings
+from rlmm.pump.publish import StoredNotAssigned, Writer, WriterStatistics, Written
+from rlmm.pump.settings import WriteSettings
+from rlmm.pump.verdicts import Verdicts
+from tests.support.builders import finished, segment_id, started, tp, update
+
+PLACE = 2
+JUNK = update("a", SegmentState.COPY_SEGMENT_STARTED)
+
+
+@dataclass
+class Around:
+    """Log, pump, gate and memory as a writer sees them."""
+
+    assignment: Assignment = field(default_factory=Assignment.everything)
+    connects_after_s: float = 0.0
+    opens_after_s: float = 0.0
+    refuses: Exception | None = None
+    """What admission says instead of a shard."""
+    appends_after_s: float = 0.0
+    append_fails: Exception | None = None
+    verdict: Verdict | None = APPLIED
+    """What is heard of an event once it is appended; none: nothing, ever."""
+    resident: int = 0
+    is_observer: bool = False
+    shard: PythonShard = field(default_factory=lambda: PythonShard(PLACE))
+    verdicts: Verdicts = field(default_factory=lambda: Verdicts(0))
+    appended: list[tuple[int, bytes, float]] = field(default_factory=list)
+    """Place, value, and how much time the log was given."""
+
+    async def writer(self, **settings: int) -> Writer:
+        """A writer among all this."""
+        budget = Budget(MemorySettings(alert_bytes=80, limit_bytes=100), self.measure)
+        await budget.look()
+        return Writer(
+            self,  # type: ignore[arg-type]
+            self,  # type: ignore[arg-type]
+            self,
+            budget,
+            WriteSettings(**settings),
+            is_observer=self.is_observer,
+        )
+
+    async def measure(self) -> Memory:
+        """Resident memory."""
+        return Memory(self.resident, 1_000)
+
+    async def append(self, partition: int, value: bytes, *, timeout_s: float) -> int:
+        """What a log does."""
+        await asyncio.sleep(self.appends_after_s)
+        if self.append_fails is not None:
+            raise self.append_fails
+        self.appended.append((partition, value, timeout_s))
+        offset = len(self.appended) - 1
+        if self.verdict is not None:
+            entry = Entry(offset, offset + 1, self.verdict)
+            entries = () if self.verdict == APPLIED else (entry,)
+            self.verdicts.hear(Report(PLACE, offset, offset + 1, True, Tally(), 0, entries))
+        return offset
+
+    def follower(self, partition: int) -> Around:
+        """Who reads the metadata partition."""
+        assert partition == PLACE
+        return self
+
+    def place_of(self, partition: Any) -> int:
+        """The metadata partition."""
+        if self.connects_after_s > asyncio.get_running_loop().time():
+            msg = "not connected"
+            raise NotReady(msg)
+        return PLACE
+
+    async def wait_connected(self) -> None:
+        """Wait until the metadata partition is known."""
+        await asyncio.sleep(self.connects_after_s)
+
+    async def wait_open(self, partition: Any) -> None:
+        """Wait until the gate is open."""
+        await asyncio.sleep(self.opens_after_s)
+
+    def admit(self, partition: Any) -> PythonShard:
+        """The shard."""
+        if self.refuses is not None:
+            raise self.refuses
+        if self.opens_after_s > asyncio.get_running_loop().time():
+            msg = "not open"
+            raise NotReady(msg)
+        return self.shard
+
+
+def counts(writer: Writer) -> dict[str, int]:
+    """What was counted, without what is zero."""
+    stands: WriterStatistics = writer.statistics()
+    named = {name: getattr(stands, name) for name in WriterStatistics.__slots__}
+    return {name: count for name, count in named.items() if count}
+
+
+# ------------------------------------------------------------------------------------- refusals
+
+
+async def test_f51_f53_refusals_then_come_in_order_of_what_would_have_to_change() -> None:
+    """What is wrong in itself, then who may not write, then memory, then readiness, then state."""
+    around = Around(is_observer=True, resident=100, refuses=NotAssigned("elsewhere"))
+    with pytest.raises(NotPublishable):
+        await (await around.writer()).write(JUNK)
+    with pytest.raises(NotWritable):
+        await (await around.writer()).write(finished("a"))
+    around.is_observer = False
+    with pytest.raises(OverBudget):
+        await (await around.writer()).write(finished("a"))
+    around.resident = 0
+    with pytest.raises(NotAssigned):
+        await (await around.writer()).write(finished("a"))
+    around.refuses = None
+    with pytest.raises(EventRejected):
+        await (await around.writer()).write(finished("a"))
+    assert not around.appended
+
+
+async def test_write_then_appends_kafkas_bytes_once() -> None:
+    """One record, in the form that brokers write, to where the user partition lives."""
+    around = Around()
+    writer = await around.writer(timeout_ms=5_000)
+    assert await writer.write(started("a")) == Written(PLACE, 0, APPLIED)
+    ((place, value, timeout_s),) = around.appended
+    assert (place, value) == (PLACE, encode(started("a")))
+    assert 4.9 < timeout_s <= 5
+    assert counts(writer) == {"applied": 1}
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reason"),
+    [
+        (
+            Rejected(RejectReason.UNKNOWN_SEGMENT, None, SegmentState.COPY_SEGMENT_FINISHED),
+            RejectReason.UNKNOWN_SEGMENT,
+        ),
+        (Undecodable(UndecodableReason.DAMAGED_BATCH), "undecodable"),
+    ],
+    ids=["rejected", "lost"],
+)
+async def test_f51_verdict_against_a_stored_event_then_is_told_with_its_place(
+    verdict: Verdict, reason: str
+) -> None:
+    """What is in the log and took no effect is an error that says where it is."""
+    around = Around(verdict=verdict)
+    writer = await around.writer()
+    with pytest.raises(EventRejected) as caught:
+        await writer.write(started("a"))
+    assert (caught.value.reason, caught.value.stored_at) == (reason, (PLACE, 0))
+    assert counts(writer) == {"rejected_after": 1}
+
+
+# ---------------------------------------------------------------------------------- how it ends
+
+
+@pytest.mark.parametrize(
+    ("around", "error", "counted"),
+    [
+        (Around(verdict=None), OutcomeUnknown, "unknown"),
+        (Around(append_fails=AppendUncertain("?")), AppendUncertain, "unknown"),
+        (Around(append_fails=AppendRefused("no")), AppendRefused, "failed"),
+        (Around(refuses=NotReady("not yet")), NotReady, "failed"),
+        (Around(refuses=Stopped("over")), Stopped, "failed"),
+    ],
+    ids=["not-heard", "uncertain", "refused", "not-ready", "stopped-before"],
+)
+async def test_f50_f54_end_then_is_counted_by_what_is_known_of_the_event(
+    around: Around, error: type[Exception], counted: str
+) -> None:
+    """Perhaps stored and surely not stored are never mixed up."""
+    around.verdicts = Verdicts(0)
+    writer = await around.writer()
+    with pytest.raises(error):
+        await writer.write(started("a"))
+    assert counts(writer) == {counted: 1}
+    assert around.verdicts.listening == 0
+
+
+async def test_f52_repeat_then_is_counted_as_one() -> None:
+    """A retry is a success of its own kind."""
+    around = Around(verdict=DUPLICATE)
+    writer = await around.writer()
+    assert (await writer.write(started("a"))).verdict == DUPLICATE
+    assert counts(writer) == {"duplicate": 1}
+
+
+async def test_f90_write_when_cancelled_then_leaves_no_listener_behind() -> None:
+    """At any moment: while it waits to be let in, while it appends, while it listens."""
+    for around in (Around(opens_after_s=60), Around(appends_after_s=60), Around(verdict=None)):
+        writer = await around.writer()
+        writing = asyncio.create_task(writer.write(started("a")))
+        await asyncio.sleep(1)
+        assert counts(writer) == {"pending": 1}
+        writing.cancel()
+        await asyncio.wait([writing])
+        assert writing.cancelled()
+        assert around.verdicts.listening == 0
+        assert counts(writer) == {"unknown": 1}
+
+
+# ------------------------------------------------------------------------------------ deadlines
+
+
+@pytest.mark.parametrize("way", ["write", "store"])
+@pytest.mark.parametrize(
+    "around",
+    [
+        Around(opens_after_s=4, appends_after_s=3, verdict=None),
+        Around(connects_after_s=4, appends_after_s=3, verdict=None),
+        Around(verdict=None),
+    ],
+    ids=["opening", "connecting", "listening"],
+)
+async def test_f50_write_then_ends_by_its_deadline_whatever_it_waits_for(
+    around: Around, way: str
+) -> None:
+    """All that a write waits for shares one deadline."""
+    around.verdicts, around.appended = Verdicts(0), []
+    writer = await around.writer()
+    loop = asyncio.get_running_loop()
+    begun_s = loop.time()
+    around.connects_after_s += begun_s
+    around.opens_after_s += begun_s
+    with pytest.raises((OutcomeUnknown, NotReady)):
+        await getattr(writer, way)(started("a"), timeout_s=10)
+    assert loop.time() - begun_s <= 10.01
+    assert all(timeout_s <= 10 for _, _, timeout_s in around.appended)
+
+
+async def test_f50_store_when_not_assigned_then_gives_the_log_what_time_is_left() -> None:
+    """What was waited for the topic is not there for the append any more."""
+    around = Around(Assignment.nothing(), connects_after_s=4)
+    writer = await around.writer()
+    event = started(segment_id("a", tp("elsewhere")))
+    assert await writer.store(event, timeout_s=10) == StoredNotAssigned(PLACE, 0)
+    assert around.appended[0][2] == pytest.approx(6)
+    assert counts(writer) == {"stored_not_assigned": 1}

@@ -1,0 +1,236 @@
+"""The library for threads: works from every thread, and on no event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from concurrent.futures import Future
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.assignment import Assignment
+from rlmm.blocking import BlockingMetadata
+from rlmm.engine import EngineSettings
+from rlmm.errors import EventRejected, InvalidArgument, NotReady, Stopped, UnknownPartition
+from rlmm.library import RemoteLogMetadata, open_metadata
+from rlmm.log.memory import MemoryLog
+from rlmm.log.memory_topic import MemoryTopic
+from rlmm.log.script import LogScript
+from rlmm.metadata.partitioner import metadata_partition_for
+from rlmm.metadata.segment import PartitionDeleteState
+from tests.support.blocking import nothing_blocks
+from tests.support.builders import finished, partition_delete, segment_id, started, tp
+from tests.support.engines import ROOM, until
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+__all__ = ["nothing_blocks"]
+
+TP = tp()
+PLACES = 3
+PLACE = metadata_partition_for(TP.topic_id, TP.partition, PLACES)
+WAIT_S = 30.0
+SETTINGS = EngineSettings(memory=ROOM)
+MARKED = PartitionDeleteState.DELETE_PARTITION_MARKED
+ONLY_ON_THE_LOOP = {"blocking", "reads", "incidents", "stop"}
+"""What of the library is not for threads."""
+CALLS: dict[str, Callable[[BlockingMetadata], object]] = {
+    "reconcile": lambda it: it.reconcile(Assignment.everything()),
+    "wait_ready": lambda it: it.wait_ready(TP),
+    "wait_all_ready": lambda it: it.wait_all_ready(),
+    "add_segment": lambda it: it.add_segment(started("a")),
+    "update_segment": lambda it: it.update_segment(finished("a")),
+    "put_partition_delete": lambda it: it.put_partition_delete(partition_delete(MARKED)),
+    "store": lambda it: it.store(partition_delete(MARKED)),
+    "segment_for": lambda it: it.segment_for(TP, 0, 50),
+    "segments_for": lambda it: it.segments_for([(TP, 0, 50)]),
+    "segment": lambda it: it.segment(segment_id("a")),
+    "next_segment_with_txn_index": lambda it: it.next_segment_with_txn_index(TP, 0, 0),
+    "highest_offset": lambda it: it.highest_offset(TP, 0),
+    "segments": lambda it: it.segments(TP, linearizable=True),
+    "size": lambda it: it.size(TP, 0),
+    "partition_delete": lambda it: it.partition_delete(TP),
+    "is_ready": lambda it: it.is_ready(TP),
+    "assigned": lambda it: it.assigned(),
+    "read_token": lambda it: it.read_token(),
+    "snapshot_positions": lambda it: it.snapshot_positions(),
+    "write_snapshots": lambda it: it.write_snapshots(),
+    "statistics": lambda it: it.statistics(),
+}
+"""In an order in which each has an answer."""
+
+
+class Topic:
+    """A topic in memory, and the library on it."""
+
+    def __init__(self) -> None:
+        self.memory = MemoryTopic(PLACES)
+        self.script = LogScript(self.memory)
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[RemoteLogMetadata]:
+        """The library, ready."""
+        async with open_metadata(MemoryLog(self.memory), settings=SETTINGS) as metadata:
+            await metadata.wait_ready(TP, timeout_s=WAIT_S)
+            yield metadata
+
+
+def begun_in_a_thread(call: Callable[[], object]) -> Future[object]:
+    """What *call* will give in a thread of its own; one that hangs holds up no other test."""
+    given: Future[object] = Future()
+
+    def work() -> None:
+        try:
+            given.set_result(call())
+        except Exception as error:  # noqa: BLE001 (handed on)
+            given.set_exception(error)
+
+    threading.Thread(target=work, name="caller", daemon=True).start()
+    return given
+
+
+def in_a_thread(call: Callable[[], object]) -> asyncio.Future[object]:
+    """The same, to be awaited."""
+    return asyncio.wrap_future(begun_in_a_thread(call))
+
+
+def test_blocking_offers_what_the_library_offers() -> None:
+    """Each public call is there, with the same parameters and defaults."""
+
+    def parameters(owner: type, name: str) -> list[tuple[str, Any, Any]]:
+        found = inspect.signature(getattr(owner, name)).parameters.values()
+        return [(one.name, one.kind, one.default) for one in found]
+
+    names = {
+        name
+        for name in vars(RemoteLogMetadata)
+        if not name.startswith("_") and name not in ONLY_ON_THE_LOOP
+    }
+    assert {name for name in vars(BlockingMetadata) if not name.startswith("_")} == names
+    assert set(CALLS) == names
+    for name in names:
+        assert parameters(BlockingMetadata, name) == parameters(RemoteLogMetadata, name), name
+
+
+async def test_f55_calls_when_made_from_a_thread_then_are_answered() -> None:
+    """Failure scenario F55: a thread writes and reads as a task does, errors included."""
+    topic = Topic()
+    async with topic.opened() as metadata:
+        answers = {}
+        for name, call in CALLS.items():
+            answers[name] = await in_a_thread(partial(call, metadata.blocking))
+        assert answers["segment_for"] == await metadata.segment_for(TP, 0, 50) is not None
+        assert answers["segments_for"] == [answers["segment_for"]]
+        assert answers["segments"] == [answers["segment"]]
+        assert answers["highest_offset"] == 99
+        assert answers["size"] == 1024
+        assert answers["is_ready"] is True
+        assert answers["read_token"] == metadata.read_token()
+        assert answers["wait_all_ready"] == []
+        with pytest.raises(EventRejected):
+            await in_a_thread(lambda: metadata.blocking.update_segment(finished("b")))
+        with pytest.raises(UnknownPartition):
+            await in_a_thread(lambda: metadata.blocking.segments(tp("other")))
+
+
+async def test_f55_writes_when_many_threads_wait_then_the_loop_goes_on() -> None:
+    """Failure scenario F55: while threads wait for verdicts, the loop answers others."""
+    topic = Topic()
+    async with topic.opened() as metadata:
+        topic.script.hold_appends(PLACE)
+        waiting = [
+            in_a_thread(partial(metadata.blocking.add_segment, started(f"s{number}")))
+            for number in range(16)
+        ]
+        await until(lambda: metadata.statistics().writes.pending == len(waiting))
+        with pytest.raises(UnknownPartition):
+            await metadata.segments(TP)
+        topic.script.release_appends(PLACE)
+        written = await asyncio.gather(*waiting)
+        assert sorted(one.offset for one in written) == list(range(16))  # type: ignore[attr-defined]
+        assert len(await metadata.segments(TP)) == 16
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+async def test_f55_call_when_made_on_the_loop_then_is_refused_by_name(
+    call: Callable[[BlockingMetadata], object],
+) -> None:
+    """Failure scenario F55: it would wait for itself; it is refused at once, and does nothing."""
+    topic = Topic()
+    async with topic.opened() as metadata:
+        with pytest.raises(InvalidArgument, match="called on an event loop"):
+            call(metadata.blocking)
+        await asyncio.sleep(0)
+        assert topic.memory.partitions[PLACE].next_offset == 0
+
+
+async def test_f55_call_when_made_on_the_loop_of_another_thread_then_is_refused_by_name() -> None:
+    """A loop that is not the library's would be blocked just as well."""
+    topic = Topic()
+
+    async def elsewhere(blocking: BlockingMetadata) -> None:
+        blocking.segments(TP)
+
+    async with topic.opened() as metadata:
+        blocking = metadata.blocking
+        with pytest.raises(InvalidArgument, match="called on an event loop"):
+            await in_a_thread(lambda: asyncio.run(elsewhere(blocking)))
+
+
+async def test_call_when_its_deadline_passes_then_ends_by_it() -> None:
+    """I9: a thread waits as long as the call has, and no longer."""
+    topic = Topic()
+    async with topic.opened() as metadata:
+        topic.script.stall(PLACE)
+        with pytest.raises(NotReady):
+            await in_a_thread(
+                lambda: metadata.blocking.segments(TP, at_least={PLACE: 5}, timeout_s=0.01)
+            )
+
+
+async def test_calls_when_the_library_is_closed_meanwhile_then_end_by_name() -> None:
+    """A thread that waits for a verdict or an offset hears `Stopped`, and so does a later one."""
+    topic = Topic()
+    async with topic.opened() as metadata:
+        topic.script.stall(PLACE)
+        blocking = metadata.blocking
+        waiting = [
+            in_a_thread(lambda: blocking.add_segment(started("a"))),
+            in_a_thread(lambda: blocking.segments(TP, at_least={PLACE: 5}, timeout_s=WAIT_S)),
+        ]
+        await until(lambda: metadata.statistics().writes.pending == 1)
+        await until(lambda: metadata.statistics().waiting_reads == 1)
+    for each in waiting:
+        with pytest.raises(Stopped, match="the library is closed"):
+            await each
+    with pytest.raises(Stopped, match="the library is closed"):
+        await in_a_thread(lambda: blocking.segments(TP))
+
+
+def test_calls_when_the_loop_is_gone_then_end_by_name() -> None:
+    """A thread that comes when the loop is closed, or is left behind by it, hears `Stopped`."""
+    topic = Topic()
+    held: list[RemoteLogMetadata] = []
+
+    async def live() -> None:
+        async with topic.opened() as metadata:
+            held.append(metadata)
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(live())
+    loop.run_until_complete(loop.shutdown_default_executor())
+    blocking = held[0].blocking
+    # The loop does not run any more, but takes calls until it is closed.
+    left_behind = begun_in_a_thread(lambda: blocking.segments(TP))
+    while not loop._ready:  # type: ignore[attr-defined]
+        assert not left_behind.done()
+    loop.close()
+    with pytest.raises(Stopped, match="closed while a thread waited"):
+        left_behind.result(WAIT_S / 3)
+    with pytest.raises(Stopped, match="the event loop of the library is closed"):
+        blocking.segments(TP)

@@ -1,0 +1,63 @@
+"""Between pump and snapshots: the states of one are kept by the other, and given back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.clock import SYSTEM_CLOCK
+from rlmm.keeper import Keeper
+from rlmm.log.protocol import LogIdentity
+from rlmm.metadata.ids import Uuid
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.progress import History
+from rlmm.snapshot.atomic import SNAPSHOT_DISK
+from rlmm.snapshot.settings import SnapshotSettings
+from tests.support.builders import started
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+
+class OneState:
+    """A single shard that can be kept."""
+
+    def __init__(self) -> None:
+        self.shard = PythonShard(0)
+        self.shard.apply_event(started("a"))
+
+    def positions(self) -> Mapping[int, int]:
+        """Where it stands."""
+        return {0: self.shard.position}
+
+    async def freeze(self, partition: int) -> tuple[int, History, list[Callable[[], bytes]]]:
+        """The state as it is now."""
+        assert partition == 0
+        return self.shard.position, History(), list(self.shard.image_parts())
+
+
+async def test_state_when_it_is_given_back_then_is_set_apart_as_a_whole(tmp_path: Path) -> None:
+    """What came out of a snapshot is what the collector need not walk; keeping sets none apart."""
+    done: list[int] = []
+    states = OneState()
+
+    def keeper() -> Keeper:
+        made = Keeper(
+            tmp_path,
+            SnapshotSettings(),
+            PythonShard,
+            SYSTEM_CLOCK,
+            SNAPSHOT_DISK,
+            lambda: done.append(1),
+        )
+        made.keep(states)
+        made.connected(LogIdentity("cluster", Uuid.of(0, 1), 1))
+        return made
+
+    flushed = await keeper().flush()
+    assert flushed.written == (0,)
+    assert done == []
+    restored = await keeper().restore(0, 0, states.shard.position)
+    assert restored is not None
+    assert restored.shard.position == states.shard.position
+    assert done == [1]

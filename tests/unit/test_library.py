@@ -1,0 +1,328 @@
+"""The library: what opening gives, what every call says before and after, what leaving leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.assignment import Assignment
+from rlmm.engine import EngineSettings
+from rlmm.errors import ConfigError, NotReady, PumpFailed, Stopped, StopTimedOut, Unresolved
+from rlmm.library import open_metadata
+from rlmm.log.files import FilesLog
+from rlmm.log.memory import MemoryLog
+from rlmm.log.memory_topic import MemoryTopic
+from rlmm.log.script import LogScript
+from rlmm.metadata.codec.encoding import encode
+from rlmm.metadata.partitioner import metadata_partition_for
+from rlmm.metadata.segment import PartitionDeleteState
+from rlmm.pump.settings import PumpSettings, WriteSettings
+from rlmm.snapshot.settings import SnapshotSettings
+from tests.support.blocking import nothing_blocks
+from tests.support.builders import (
+    delete_started,
+    finished,
+    partition_delete,
+    segment_id,
+    started,
+    tp,
+)
+from tests.support.engines import ROOM, until
+from tests.support.ill_logs import BrokenLog, DeafLog
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine
+    from pathlib import Path
+
+    from rlmm.library import RemoteLogMetadata
+
+__all__ = ["nothing_blocks"]
+
+TP = tp()
+MARKED = PartitionDeleteState.DELETE_PARTITION_MARKED
+PLACES = 3
+PLACE = metadata_partition_for(TP.topic_id, TP.partition, PLACES)
+WAIT_S = 30.0
+SETTINGS = EngineSettings(
+    pump=PumpSettings(bounds_interval_ms=100),
+    snapshot=SnapshotSettings(free_bytes_min=0),
+    memory=ROOM,
+)
+BRIEF = EngineSettings(
+    pump=PumpSettings(bounds_interval_ms=100, retry_first_ms=10),
+    write=WriteSettings(ready_timeout_ms=20),
+    snapshot=SnapshotSettings(free_bytes_min=0),
+    memory=ROOM,
+)
+
+CALLS: dict[str, Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]]] = {
+    "segment_for": lambda it: it.segment_for(TP, 0, 50),
+    "segment_for, linearizable": lambda it: it.segment_for(
+        TP, 0, 50, linearizable=True, timeout_s=0.05
+    ),
+    "segment": lambda it: it.segment(segment_id("a")),
+    "next_segment_with_txn_index": lambda it: it.next_segment_with_txn_index(TP, 0, 0),
+    "highest_offset": lambda it: it.highest_offset(TP, 0),
+    "segments": lambda it: it.segments(TP),
+    "segments of an epoch": lambda it: it.segments(TP, 0),
+    "size": lambda it: it.size(TP),
+    "size of an epoch": lambda it: it.size(TP, 0),
+    "partition_delete": lambda it: it.partition_delete(TP),
+    "wait_ready": lambda it: it.wait_ready(TP, timeout_s=0.01),
+    "add_segment": lambda it: it.add_segment(started("b", 100, 199)),
+    "update_segment": lambda it: it.update_segment(delete_started("a")),
+    "put_partition_delete": lambda it: it.put_partition_delete(partition_delete(MARKED)),
+    "store": lambda it: it.store(started("b", 100, 199)),
+}
+"""Every call that may not be answered or taken before the time, and after it."""
+
+
+class Topic:
+    """A topic in memory on which libraries are opened."""
+
+    def __init__(self) -> None:
+        self.memory = MemoryTopic(PLACES)
+        self.script = LogScript(self.memory)
+
+    @property
+    def ends(self) -> list[int]:
+        """Where each metadata partition ends."""
+        return [partition.next_offset for partition in self.memory.partitions]
+
+    @asynccontextmanager
+    async def opened(
+        self, snapshots: Path | None = None, **options: Any
+    ) -> AsyncIterator[RemoteLogMetadata]:
+        """The library, with everything assigned."""
+        options.setdefault("settings", SETTINGS)
+        log = options.pop("log", None) or MemoryLog(self.memory)
+        async with open_metadata(log, snapshots=snapshots, **options) as metadata:
+            yield metadata
+
+
+def own_threads() -> set[threading.Thread]:
+    """All threads but the idle ones of the loop itself, which it keeps to use them again."""
+    return {one for one in threading.enumerate() if not one.name.startswith("asyncio_")}
+
+
+async def copied(metadata: RemoteLogMetadata) -> None:
+    """A segment is copied."""
+    await metadata.add_segment(started("a"))
+    await metadata.update_segment(finished("a"))
+
+
+def is_answering(metadata: RemoteLogMetadata) -> bool:
+    """Whether questions are answered."""
+    try:
+        metadata.reads.segments(TP)
+    except Unresolved:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+async def test_f93_call_when_the_log_is_not_reached_then_is_refused_and_nothing_is_stored(
+    call: Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]],
+) -> None:
+    """
+    Failure scenario F93: between the start and the first answer of the log every call is refused
+    with `NotReady`, and nothing is kept to be written later.
+    """
+    topic = Topic()
+    topic.script.lose_brokers()
+    async with topic.opened(settings=BRIEF) as metadata:
+        with pytest.raises(NotReady) as caught:
+            await call(metadata)
+        assert caught.value.reason == "connecting"
+        assert not metadata.is_ready(TP)
+        assert metadata.read_token() == {}
+        topic.script.restore()
+        await metadata.wait_ready(TP, timeout_s=WAIT_S)
+        assert topic.ends == [0] * PLACES
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+async def test_f94_call_when_the_log_is_reached_and_nothing_is_read_then_is_refused(
+    call: Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]],
+) -> None:
+    """
+    Failure scenario F94: to be connected is not to be ready. What is there and not yet read is
+    never answered as absent, and an assignment that has taken effect changes nothing about that.
+    """
+    topic = Topic()
+    topic.script.write(PLACE, encode(started("a")), encode(finished("a")))
+    topic.script.stall(PLACE)
+    async with topic.opened(settings=BRIEF, assignment=Assignment.nothing()) as metadata:
+        await metadata.reconcile(Assignment.everything(), timeout_s=WAIT_S)
+        with pytest.raises(NotReady) as caught:
+            await call(metadata)
+        assert (caught.value.metadata_partition, caught.value.target) == (PLACE, 2)
+        assert topic.ends[PLACE] == 2
+        topic.script.resume(PLACE)
+        await metadata.wait_ready(TP, timeout_s=WAIT_S)
+        assert [found.id for found in await metadata.segments(TP)] == [segment_id("a")]
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+async def test_call_when_the_library_is_left_then_is_refused(
+    call: Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]],
+) -> None:
+    """A state that nobody follows any more is never answered from, and nothing is written."""
+    topic = Topic()
+    async with topic.opened() as metadata:
+        await copied(metadata)
+    with pytest.raises(Stopped, match="the library is closed"):
+        await call(metadata)
+    with pytest.raises(Stopped):
+        metadata.reads.segments(TP)
+    with pytest.raises(Stopped):
+        await metadata.reconcile(Assignment.nothing())
+    assert sum(topic.ends) == 2
+
+
+async def test_library_when_left_then_leaves_no_task_no_thread_and_no_lock(tmp_path: Path) -> None:
+    """A folder can be opened again and again, and each time all that was begun is over."""
+    threads, tasks = own_threads(), asyncio.all_tasks()
+    for number in range(3):
+        async with open_metadata(
+            tmp_path / "log", snapshots=tmp_path / "snapshots", settings=SETTINGS
+        ) as metadata:
+            await metadata.add_segment(started(f"s{number}", number * 100, number * 100 + 99))
+            assert len(await metadata.segments(TP)) == number + 1
+            await metadata.write_snapshots()
+            assert own_threads() > threads
+        assert own_threads() == threads
+        assert asyncio.all_tasks() == tasks
+    log = await FilesLog.open(tmp_path / "log")
+    await log.close()
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("ours"), None], ids=["error", "cancelled"])
+async def test_library_when_left_in_another_way_then_is_closed_all_the_same(
+    tmp_path: Path, error: Exception | None
+) -> None:
+    """Whatever ends the block goes on; the last snapshot is written and the folder given back."""
+    threads = own_threads()
+    loop = asyncio.get_running_loop()
+
+    async def use(entered: asyncio.Future[RemoteLogMetadata], label: str) -> None:
+        async with open_metadata(
+            tmp_path / "log", snapshots=tmp_path / "snapshots", settings=SETTINGS
+        ) as metadata:
+            await metadata.add_segment(started(label))
+            entered.set_result(metadata)
+            if error is not None:
+                raise error
+            await loop.create_future()
+
+    for position in (1, 2):
+        entered: asyncio.Future[RemoteLogMetadata] = loop.create_future()
+        task = asyncio.create_task(use(entered, f"s{position}"))
+        metadata = await entered
+        if error is None:
+            task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled() if error is None else task.exception() is error
+        assert list(metadata.snapshot_positions().values()) == [position]
+    assert own_threads() == threads
+
+
+async def test_library_when_it_cannot_be_opened_then_leaves_nothing(tmp_path: Path) -> None:
+    """A folder that is in use is refused by name, and stays with who has it."""
+    threads, tasks = own_threads(), asyncio.all_tasks()
+    async with open_metadata(tmp_path, settings=SETTINGS) as metadata:
+        with pytest.raises(ConfigError, match="in use"):
+            async with open_metadata(tmp_path, settings=SETTINGS):
+                pass
+        await metadata.add_segment(started("a"))
+    assert own_threads() == threads
+    assert asyncio.all_tasks() == tasks
+
+
+@pytest.mark.parametrize("flush", [True, False], ids=["flush", "no-flush"])
+async def test_stop_when_told_about_snapshots_then_writes_them_or_not(
+    tmp_path: Path, flush: bool
+) -> None:
+    """A stop without a flush leaves none, also when the block is left: the first stop counts."""
+    topic = Topic()
+    async with topic.opened(tmp_path) as metadata:
+        await copied(metadata)
+        done = await metadata.stop(flush=flush)
+        assert done.written == ((PLACE,) if flush else ())
+        assert await metadata.stop(flush=not flush) == done
+        assert metadata.snapshot_positions() == ({PLACE: 2} if flush else {})
+    assert metadata.snapshot_positions() == ({PLACE: 2} if flush else {})
+
+
+async def test_stop_when_calls_wait_then_each_ends_by_name() -> None:
+    """Whoever waits, for an offset, for readiness, for a verdict, hears `Stopped`."""
+    topic = Topic()
+    async with topic.opened() as metadata:
+        await metadata.wait_ready(TP, timeout_s=WAIT_S)
+        topic.script.stall(PLACE)
+        waiting = [
+            asyncio.create_task(metadata.segments(TP, at_least={PLACE: 5}, timeout_s=WAIT_S)),
+            asyncio.create_task(metadata.add_segment(started("a"), timeout_s=WAIT_S)),
+        ]
+        await until(lambda: topic.ends[PLACE] == 1)
+        await until(lambda: metadata.statistics().waiting_reads == 1)
+        await metadata.stop()
+        for task in waiting:
+            with pytest.raises(Stopped):
+                await task
+
+
+async def test_stop_when_the_reading_does_not_end_then_says_so_at_the_deadline() -> None:
+    """I9: the end has a deadline of its own; what is under way then is no secret."""
+    topic = Topic()
+    log = DeafLog(topic.memory)
+    async with topic.opened(log=log) as metadata:
+        await until(lambda: metadata.statistics().pump.is_connected)
+        with pytest.raises(StopTimedOut, match=r"had not ended after 0\.05 s"):
+            async with asyncio.timeout(WAIT_S):
+                await metadata.stop(timeout_s=0.05)
+        with pytest.raises(Stopped):
+            metadata.reads.segments(TP)
+        log.released.set()
+        await metadata.stop()
+
+
+async def test_library_when_the_reading_dies_then_calls_tell_and_leaving_raises_it(
+    tmp_path: Path,
+) -> None:
+    """A fault of ours is told by every call from then on, and is not forgotten at the end."""
+    topic = Topic()
+    log = BrokenLog(topic.memory)
+    opened = topic.opened(tmp_path, log=log)
+    metadata = await opened.__aenter__()
+    await copied(metadata)
+    log.is_broken = True
+    topic.script.write(PLACE, encode(started("b", 100, 199)))
+    await until(lambda: not is_answering(metadata))
+    for call in CALLS.values():
+        with pytest.raises(PumpFailed, match="ZeroDivisionError"):
+            await call(metadata)
+    with pytest.raises(ZeroDivisionError, match="nobody thought of it"):
+        await opened.__aexit__(None, None, None)
+    assert metadata.snapshot_positions() == {PLACE: 2}
+
+
+async def test_library_when_the_reading_dies_and_the_block_fails_of_it_then_that_is_raised(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The block's own error is the one that is raised, and nothing is reported as forgotten."""
+    topic = Topic()
+    log = BrokenLog(topic.memory)
+    log.is_broken = True
+    topic.script.write(PLACE, encode(started("a")))
+    with pytest.raises(PumpFailed):
+        async with topic.opened(log=log) as metadata:
+            await metadata.wait_ready(TP, timeout_s=WAIT_S)
+    del metadata
+    gc.collect()
+    assert not [record for record in caplog.records if record.name == "asyncio"]
