@@ -45,7 +45,7 @@ fmt: setup ## format, and repair what can be repaired
 	$(BIN)/ruff format .
 
 bench: setup ## the benchmarks, with the figures they are asked for
-	@$(BIN)/python -m bench
+	@$(BIN)/python -m bench core partition-log kafka-log snapshot engine
 
 fuzz: setup ## feed COUNT (1000000) mutated records and record sets to the readers
 	@$(BIN)/python -m tests.support.fuzz --count $(COUNT)

@@ -111,7 +111,7 @@ class EventRejected(RequestError):
         self,
         message: str,
         *,
-        reason: str,
+        reason: str = "rejected",
         current: str | None = None,
         requested: str | None = None,
         stored_at: tuple[int, int] | None = None,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.records.batch import Batch, walk
 from rlmm.records.damage import DamagedBatch, DamageReason, PartialTail
+from rlmm.records.singles import single_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 INFLATED_BYTES_MAX = 16 * 1024 * 1024
 """Largest records part that is opened; a broker's own default limit for a batch is 1 MiB."""
+
+RUN_MAX = 250
+"""Batches of one event that are opened at a time."""
 
 
 class OpenRecordSet:
@@ -37,6 +41,7 @@ class OpenRecordSet:
         "data",
         "is_cut",
         "left_count",
+        "next_offset",
         "pending",
     )
 
@@ -50,15 +55,39 @@ class OpenRecordSet:
         self.pending: Iterator[tuple[int, bytes | None]] = iter(())
         self.left_count = 0
         """Records of the current batch that were not handed out yet."""
+        self.next_offset = 0
+        """The offset behind what is open."""
         self.damage: DamagedRecords | None = None
         self.is_cut = False
         """Whether the walk ended in something that is no whole batch, which was not passed."""
 
     def begin(self, batch: Batch) -> None:
-        """Open *batch*."""
+        """
+        Open *batch*; where it is one of many with a single event each, also those right behind it.
+
+        What such a run loses is only where one batch ends and the next begins: each follows the
+        other without a gap, and none is damaged.
+        """
+        if batch.record_count == 1 and self._begin_run(batch):
+            return
         values = batch.values(inflated_bytes_max=INFLATED_BYTES_MAX)
         self.batch, self.pending, self.left_count = batch, iter(values), len(values)
+        self.next_offset = batch.next_offset
         self.damage = values.damage
+
+    def _begin_run(self, batch: Batch) -> bool:
+        """Open the batches of one event from *batch* on; whether there was any."""
+        offset = batch.base_offset
+        count_max = RUN_MAX if self._limit is None else min(RUN_MAX, self._limit - offset)
+        values, stop = single_values(self.data, batch.start, offset, count_max)
+        if not values:
+            return False
+        self._ahead.clear()
+        self._walked = walk(self.data, stop)
+        self.next_offset = self._floor = offset + len(values)
+        self.batch, self.left_count, self.damage = batch, len(values), None
+        self.pending = iter(zip(range(offset, self._floor), values, strict=True))
+        return True
 
     def next_found(self, position: int) -> Batch | DamagedBatch | None:
         """What comes next, `None` at the end; a batch whose offsets cannot be true is damaged."""

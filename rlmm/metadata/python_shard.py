@@ -180,7 +180,7 @@ class PythonShard(ShardAnswers):
     def _close(self, opened: OpenRecordSet, batch: Batch, turn: _Pass) -> None:
         if opened.damage is not None:
             self._lose(opened.damage, opened.data[batch.start : batch.stop], turn)
-        self._skip_to(batch.next_offset, turn)
+        self._skip_to(opened.next_offset, turn)
         opened.batch = None
 
     def _apply_values(self, opened: OpenRecordSet, turn: _Pass, budget: int) -> int:

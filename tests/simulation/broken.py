@@ -153,6 +153,12 @@ def _admits_all(shard: PythonShard, event: Event) -> None:
     del shard, event
 
 
+def _as_it_is(event: Event, shard: object) -> Event:
+    """Writers know what they write."""
+    del shard
+    return event
+
+
 def _encodes_more(event: Event) -> bytes:
     """A field that only newer versions know, at the end where it does not hurt."""
     return encode(event) + b"\0"
@@ -275,6 +281,7 @@ BROKEN = (
         "another's verdict", frozenset({"I3"}), ((listening, "_verdict_on", _verdict_of_another),)
     ),
     Broken("unchecked writer", frozenset({"I8"}), ((PythonShard, "admit", _admits_all),)),
+    Broken("erased metadata", frozenset({"I8"}), ((publish, "_with_custom", _as_it_is),)),
     Broken("strange record", frozenset({"I8"}), ((publish, "encode", _encodes_more),)),
     Broken("falling watermark", frozenset({"I7"}), ((Replay, "inherit", _forgets_watermarks),)),
     Broken("lost count", frozenset({"I4"}), ((PythonShard, "_skip_to", _holes_do_not_count),)),

@@ -8,7 +8,7 @@ Every call is an operation with a deadline; the world looks whether it ended by 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rlmm.errors import (
@@ -21,7 +21,9 @@ from rlmm.errors import (
     Unresolved,
 )
 from rlmm.gate.admission import require_known
-from rlmm.metadata.codec.encoding import encode
+from rlmm.metadata.codec.decoding import decode
+from rlmm.metadata.events import SegmentUpdate
+from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.verdicts import Applied, Duplicate, Rejected
 from rlmm.pump.publish import StoredNotAssigned, Written
 
@@ -219,11 +221,23 @@ def _check_stored(
 
 def _life_of(world: World, event: tiers.Written, place: int, offset: int) -> Uuid | None:
     """The topic in which *event* stands at *offset*; the latest one."""
-    value = encode(event)
     for topic_id, life in reversed(world.topic.lives.items()):
-        if life.published.get((place, offset)) == value:
+        value = life.published.get((place, offset))
+        if value is not None and _is_same(decode(value), event):
             return topic_id
     return None
+
+
+def _is_same(stored: object, event: tiers.Written) -> bool:
+    """Whether that is what was stored of *event*: custom metadata is repeated for who forgot it."""
+    if (
+        isinstance(event, SegmentUpdate)
+        and isinstance(stored, SegmentUpdate)
+        and event.custom_metadata is None
+        and event.state is not SegmentState.COPY_SEGMENT_FINISHED
+    ):
+        stored = replace(stored, custom_metadata=None)
+    return stored == event
 
 
 def _check_acknowledged(

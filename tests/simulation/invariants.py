@@ -273,14 +273,14 @@ class Judge:
             case _ if encode_any(event) != value:
                 problem = "not the form that Kafka writes"
             case SegmentMetadata() | SegmentUpdate() | PartitionDelete():
-                problem = self._too_late(machine, place, event)
+                problem = self._misplaced(machine, place, event)
         if problem is not None:
             self.violated("I8", f"{machine.name} publishes {problem}")
 
-    def _too_late(
+    def _misplaced(
         self, machine: Machine, place: int, event: SegmentMetadata | SegmentUpdate | PartitionDelete
     ) -> str | None:
-        """Something for a partition whose deletion is known here to be finished."""
+        """What is known here to be too late, or to take away what the storage has to know."""
         engine = machine.engine
         if engine is None:
             return None
@@ -289,8 +289,13 @@ class Judge:
         if gated is None or gated.shard is None or not engine.assignment.covers(partition, place):
             return None
         delete = gated.shard.partition_delete(partition)
-        is_over = delete is not None and delete.state is _FINISHED
-        return f"{event} after the end of its partition" if is_over else None
+        if delete is not None and delete.state is _FINISHED:
+            return f"{event} after the end of its partition"
+        if isinstance(event, SegmentUpdate) and event.state > SegmentState.COPY_SEGMENT_FINISHED:
+            stored = gated.shard.segment(event.id)
+            if stored is not None and stored.custom_metadata and not event.custom_metadata:
+                return f"{event}, which erases the custom metadata of its segment"
+        return None
 
     # ------------------------------------------------------------------------- I2: who may answer
 

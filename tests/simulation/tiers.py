@@ -125,7 +125,10 @@ class Tier:
             DELETE_STARTED: (DELETE_FINISHED,),
         }
         state = random.choice(following[segment.state])
-        return SegmentUpdate(segment.id, segment.broker_id, now_ms, segment.custom_metadata, state)
+        custom = segment.custom_metadata
+        if state > COPY_FINISHED and random.random() < 0.2:
+            custom = None  # forgotten: whoever publishes it has to repeat it
+        return SegmentUpdate(segment.id, segment.broker_id, now_ms, custom, state)
 
     def _delete(self, random: Random, now_ms: int) -> PartitionDelete:
         state = _DELETES[min(self.deletes, len(_DELETES) - 1)]

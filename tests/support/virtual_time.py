@@ -45,6 +45,14 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self._leaping = _LeapingSelector()
         super().__init__(self._leaping)
 
+    async def shutdown_default_executor(  # the signature is the loop's own
+        self,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> None:
+        """Wait for threads without a deadline: it would leap past while they end."""
+        del timeout
+        await super().shutdown_default_executor()
+
     def time(self) -> float:
         """Seconds since the loop was made, by its own clock."""
         return self._leaping.now_s

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import struct
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from aiokafka.conn import create_conn
 from aiokafka.errors import KafkaError
@@ -26,7 +26,7 @@ from rlmm.log.kafka.wire import Reader, Writer, request_header
 
 if TYPE_CHECKING:
     import io
-    from collections.abc import Coroutine, Mapping
+    from collections.abc import Coroutine, Generator, Mapping
 
     from aiokafka.conn import AIOKafkaConnection
 
@@ -132,11 +132,9 @@ class Connection:
             pending = self._made.send(envelope)
         except KafkaError as error:
             raise diagnose(self.address, self._security, error) from error
-        return self._answer(request, envelope.version, pending)
+        return self._answer(request, envelope.version, _Pending(pending))
 
-    async def _answer(
-        self, request: Request[T], version: int, pending: Coroutine[None, None, _Payload]
-    ) -> T:
+    async def _answer(self, request: Request[T], version: int, pending: _Pending) -> T:
         try:
             payload = await pending
         except (OSError, EOFError, KafkaError) as error:
@@ -162,6 +160,24 @@ class Connection:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_CLOSE_S):
                     await asyncio.shield(closed)
+
+
+class _Pending:
+    """
+    The library's coroutine for an answer, which may be dropped.
+
+    A task that is cancelled before its first step never comes to await it, and Python then
+    complains of a coroutine that nobody wanted.
+    """
+
+    def __init__(self, coroutine: Coroutine[Any, None, _Payload]) -> None:
+        self._coroutine = coroutine
+
+    def __await__(self) -> Generator[Any, None, _Payload]:
+        return self._coroutine.__await__()
+
+    def __del__(self) -> None:
+        self._coroutine.close()
 
 
 class _Payload:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 from typing import TYPE_CHECKING, Any, cast
 
@@ -124,6 +125,18 @@ async def test_send_when_closed_or_broken_then_fails_at_once() -> None:
     broken, _ = connection(ConnectionResetError())
     with pytest.raises(LogUnavailable, match="other side closed"):
         _ = broken.send(MetadataRequest("t"))
+
+
+async def test_send_when_its_task_ends_before_its_first_step_then_nothing_complains() -> None:
+    """An answer that nobody comes to await is dropped in silence, as at the end of a log."""
+    ours, made = connection(NO_METADATA)
+    waiting = asyncio.create_task(ours.send(MetadataRequest("t")))
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    assert waiting.cancelled()
+    assert len(made.sent) == 1
+    del waiting
+    gc.collect()  # a coroutine that was never awaited would tell, and a warning is an error here
 
 
 async def test_send_when_the_broker_is_too_old_then_both_versions_are_named() -> None:
