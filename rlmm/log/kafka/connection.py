@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import struct
+import warnings
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from aiokafka.conn import create_conn
@@ -27,6 +28,7 @@ from rlmm.log.kafka.wire import Reader, Writer, request_header
 if TYPE_CHECKING:
     import io
     from collections.abc import Coroutine, Generator, Mapping
+    from types import ModuleType
 
     from aiokafka.conn import AIOKafkaConnection
 
@@ -100,10 +102,15 @@ def address_text(host: str, port: int) -> str:
 
 
 class Connection:
-    """An open connection; once it fails it stays closed."""
+    """
+    An open connection; once it fails it stays closed.
+
+    Also one that the broker has hung up on is to be closed: the library keeps its socket.
+    """
 
     def __init__(self, made: AIOKafkaConnection, address: str, security: SecuritySettings) -> None:
         self._made = made
+        self._is_closed = False
         self._security = security
         self.address = address
 
@@ -138,23 +145,31 @@ class Connection:
         try:
             payload = await pending
         except (OSError, EOFError, KafkaError) as error:
-            self._made.close()
+            self.abort()
             raise diagnose(self.address, self._security, error) from error
         try:
             reader = Reader(payload.data, _CORRELATION_ID.size)
             reader.tags()
             return request.read(reader, version)
         except (ValueError, IndexError) as error:
-            self._made.close()
+            self.abort()
             msg = f"{self.address}: the answer to {request.api.name} makes no sense: {error}"
             raise LogUnavailable(msg) from error
 
     def abort(self) -> None:
         """Close it without waiting until it is closed."""
+        self._is_closed = True
         self._made.close()
+
+    def __del__(self, warnings: ModuleType = warnings) -> None:
+        """Tell of a connection that was dropped instead of being closed."""
+        if not self._is_closed:
+            msg = f"{self.address}: a connection was dropped, not closed"
+            warnings.warn(msg, ResourceWarning, source=self, stacklevel=2)
 
     async def close(self) -> None:
         """Close it; requests that wait for an answer end with `LogUnavailable`."""
+        self._is_closed = True
         closed = self._made.close()
         if closed is not None:
             with contextlib.suppress(TimeoutError):

@@ -18,7 +18,7 @@ from rlmm.log.kafka.settings import KafkaSettings, SecuritySettings
 from rlmm.metadata.ids import Uuid
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Iterator
 
     from aiokafka.conn import AIOKafkaConnection
 
@@ -26,6 +26,9 @@ HEADER = (7).to_bytes(4) + b"\x00"
 """Of an answer: its number, no tags."""
 NO_METADATA = bytes(4) + b"\x01" + b"\x02c" + bytes(4) + b"\x01" + b"\x00"
 SPOKEN = {1: (4, 18), 3: (0, 13)}
+
+
+OPENED: list[Connection] = []
 
 
 class MadeConnection:
@@ -70,7 +73,24 @@ def connection(
     """Ours, and the library's behind it."""
     made = MadeConnection(answer, SPOKEN if spoken is None else spoken)
     ours = Connection(cast("AIOKafkaConnection", made), "broker:9092", SecuritySettings())
+    OPENED.append(ours)
     return ours, made
+
+
+@pytest.fixture(autouse=True)
+def closed_in_the_end() -> Iterator[None]:
+    """A connection that is dropped without being closed tells, and that fails a test."""
+    yield
+    while OPENED:
+        OPENED.pop()._is_closed = True
+
+
+async def test_connection_when_dropped_without_being_closed_then_tells() -> None:
+    """Nobody else would: the library keeps the socket of one that the broker has hung up on."""
+    ours, _ = connection(NO_METADATA)
+    OPENED.clear()
+    with pytest.warns(ResourceWarning, match="broker:9092: a connection was dropped, not closed"):
+        del ours
 
 
 async def test_call_when_answered_then_request_and_answer_are_whole() -> None:
@@ -168,8 +188,8 @@ async def test_f98_dial_when_the_address_is_a_wildcard_then_the_loopback_is_dial
 
     monkeypatch.setattr("rlmm.log.kafka.connection.create_conn", create)
     dialer = Dialer(KafkaSettings(("x:1",)), {"security_protocol": "SSL"})
-    for host in ("0.0.0.0", "::", "elsewhere"):
-        await dialer.dial(host, 9092, "consumer")
+    hosts = ("0.0.0.0", "::", "elsewhere")
+    OPENED.extend([await dialer.dial(host, 9092, "consumer") for host in hosts])
     assert [host for host, *_ in dialed] == ["127.0.0.1", "::1", "elsewhere"]
     assert {(client, protocol) for _, _, client, protocol in dialed} == {
         ("__remote_log_metadata_client_rlmm_consumer", "SSL")
