@@ -30,6 +30,7 @@ from rlmm.gate.barrier import Barrier
 from rlmm.gate.reads import Reads
 from rlmm.gate.settings import GateSettings
 from rlmm.keeper import Keeper
+from rlmm.log.requests import require_timeout
 from rlmm.metadata.ids import INT64_MAX
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.pump.budget import Budget, BudgetStatistics, MemorySettings, measure_memory
@@ -271,7 +272,7 @@ class Engine:
         Costs nothing while it waits. Raises `NotAssigned` for a metadata partition that is not read
         here, `NotReady` at the deadline, and what ends the reading of the partition meanwhile.
         """
-        limit_s = self._settings.gate.wait_timeout_ms / 1_000 if timeout_s is None else timeout_s
+        limit_s = self._limit_s(timeout_s)
         _require_offsets(at_least)
         begin_s = asyncio.get_running_loop().time()
         if self._pump.identity is None:
@@ -316,7 +317,7 @@ class Engine:
 
         A question asked right afterwards sees every event that was stored before this call.
         """
-        limit_s = self._settings.gate.wait_timeout_ms / 1_000 if timeout_s is None else timeout_s
+        limit_s = self._limit_s(timeout_s)
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + limit_s
         place = self._gate.require_assigned(partition)
@@ -324,7 +325,7 @@ class Engine:
         bounds = answers[place]
         if isinstance(bounds, LogError):
             raise bounds
-        left_s = max(0.0, deadline_s - loop.time())
+        left_s = max(0.001, deadline_s - loop.time())
         await self.wait_reached({place: bounds.next_offset - 1}, timeout_s=left_s)
 
     def read_token(self) -> dict[int, int]:
@@ -334,6 +335,11 @@ class Engine:
             for place, gated in self._gate.shards().items()
             if gated.shard is not None
         }
+
+    def _limit_s(self, timeout_s: float | None) -> float:
+        if timeout_s is None:
+            return self._settings.gate.wait_timeout_ms / 1_000
+        return require_timeout(timeout_s) if timeout_s else 0.0  # 0: now, or not at all
 
     def _missing(self, at_least: Mapping[int, int]) -> dict[int, int]:
         """Positions that are still to be reached."""

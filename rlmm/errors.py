@@ -10,7 +10,7 @@ values, see `rlmm.metadata.verdicts`.
     │   └── TopicAbsent       the metadata topic does not exist: a service waits for it
     ├── RequestError          the caller asked for something that cannot be meant
     │   ├── InvalidArgument   a value no broker could hold: refused before any I/O
-    │   └── NotPublishable    a record that would stop a stock broker's consumer: never written
+    │   ├── NotPublishable    a record that would stop a stock broker's consumer: never written
     │   ├── NotWritable       an observer, or a log without a producer: write somewhere else
     │   └── EventRejected     the state machine refuses the event: read the state, then decide
     ├── NotFound

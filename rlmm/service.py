@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlmm.broker_watch import BrokerWatch
 from rlmm.engine import Engine, Ground
-from rlmm.errors import PartFailed, RlmmError, Stopped, StopTimedOut, first_of
+from rlmm.errors import ConfigError, PartFailed, RlmmError, Stopped, StopTimedOut, first_of
 from rlmm.log.files import FilesLog
 from rlmm.log.kafka.kafka_log import KafkaLog
 from rlmm.log.memory import MemoryLog
@@ -116,7 +116,10 @@ class Service:
         self._report = report
 
     async def add(self, plan: EnginePlan) -> Engine:
-        """Build the engine of *plan*."""
+        """Build the engine of *plan*. Raises `ConfigError` when there is one of its name."""
+        if plan.name in self.engines:
+            msg = f"two engines are called {plan.name}: each log needs a name of its own"
+            raise ConfigError(msg)
         found = await plan.open_log()
         self._logs.append(found.log)
         engine = Engine(

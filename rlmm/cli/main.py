@@ -3,7 +3,7 @@ The command `rlmm`: its subcommands, and the one place where an error becomes an
 
 Subcommands are named here and imported when they are used, so that `rlmm --version` stays quick
 however many there are. Exit codes: 0 fine, 1 something was found, 2 wrong usage or configuration, 3
-cannot connect, 4 not ready.
+cannot connect, 4 not ready, 5 a part of the service failed, 6 a part would not end.
 """
 
 from __future__ import annotations

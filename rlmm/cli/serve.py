@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import sys
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from rlmm.config.process import Mode
 from rlmm.errors import RlmmError, StopTimedOut
 from rlmm.folder_lock import folder_lock
 from rlmm.planning import plan_of
-from rlmm.service import serve
+from rlmm.service import SNAPSHOT_SIGNAL, serve
 from rlmm.telemetry.logs import set_up
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ def serve_command(*, configuration: Loaded) -> None:
     something would not end in time and is named.
     """
     config = configuration.config
+    # Whoever finds the lock may ask for snapshots before there is anybody to take them.
+    signal.signal(SNAPSHOT_SIGNAL, signal.SIG_IGN)
     is_observer = config.process.mode is Mode.OBSERVER
     with (
         set_up(config.logging) as lines,

@@ -11,6 +11,7 @@ import asyncio
 import json
 import logging
 import os
+import signal
 import time
 from typing import TYPE_CHECKING
 
@@ -99,6 +100,8 @@ def _write_here(config: Config, wait_s: float) -> dict[str, object]:
     if plan.snapshots is None:
         msg = f"log.kind is {config.log.kind}: nothing of it is kept"
         raise ConfigError(msg)
+    # Whoever finds the lock may ask for snapshots: they are being written.
+    signal.signal(SNAPSHOT_SIGNAL, signal.SIG_IGN)
     with folder_lock(config.process.data_dir):
         done = asyncio.run(write_snapshots_once(plan, wait_s))
     return {plan.name: _plain(done.flushed), "not_ready": list(done.not_ready)}

@@ -32,7 +32,7 @@ from rlmm.log.folder import (
     new_identity,
 )
 from rlmm.log.protocol import Bounds
-from rlmm.log.requests import require_partition, require_position, require_value
+from rlmm.log.requests import require_count, require_partition, require_position, require_value
 from rlmm.partition_log.disk import DISK
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import LogSettings
@@ -92,6 +92,7 @@ class FilesLog:
         *partition_count*, or cannot be read or written; then it is left as it was.
         """
         settings = settings or LogSettings()
+        require_count(partition_count)
         found = await asyncio.to_thread(look_at, folder)
         if is_observer:
             identity = copied_identity(found, partition_count)

@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
-from rlmm.errors import InvalidArgument
+import math
+
+from rlmm.errors import ConfigError, InvalidArgument
 from rlmm.metadata.ids import INT64_MAX
+
+PARTITION_COUNT_MAX = 100_000
+"""Far above any topic; more is a slip."""
+
+
+def require_count(partition_count: int | None) -> None:
+    """Refuse what is no number of partitions, before a folder is touched."""
+    if partition_count is None:
+        return
+    if type(partition_count) is not int or not 1 <= partition_count <= PARTITION_COUNT_MAX:
+        msg = f"a metadata topic has 1 to {PARTITION_COUNT_MAX} partitions, got {partition_count!r}"
+        raise ConfigError(msg)
 
 
 def require_partition(partition: int, partition_count: int) -> None:
@@ -28,3 +42,11 @@ def require_value(value: bytes) -> None:
     if not isinstance(value, bytes):
         msg = f"an event is made of bytes, got {value!r}"
         raise InvalidArgument(msg)
+
+
+def require_timeout(timeout_s: float) -> float:
+    """Refuse a wait that is none, or that would never end."""
+    if type(timeout_s) not in {int, float} or not 0 < timeout_s < math.inf:
+        msg = f"a time-out is a number of seconds above 0, got {timeout_s!r}"
+        raise InvalidArgument(msg)
+    return timeout_s

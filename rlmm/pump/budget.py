@@ -114,7 +114,11 @@ class Budget:
 
     async def look(self) -> None:
         """Measure, and tell whoever waits."""
-        memory = await self._measure()
+        try:
+            memory = await self._measure()
+        except OSError as error:
+            _log.warning("memory could not be measured, the last figure holds: %s", error)
+            return
         settings = self._settings
         self._resident = resident = memory.resident_bytes
         self._limit = settings.limit_bytes or memory.total_bytes * 9 // 10

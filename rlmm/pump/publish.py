@@ -22,6 +22,7 @@ from rlmm.errors import (
     OverBudget,
     Unresolved,
 )
+from rlmm.log.requests import require_timeout
 from rlmm.metadata.codec.encoding import encode
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.segment import SegmentState
@@ -164,7 +165,9 @@ class Writer:
         return StoredNotAssigned(place, offset)
 
     def _limit_s(self, timeout_s: float | None) -> float:
-        return self._settings.timeout_ms / 1_000 if timeout_s is None else timeout_s
+        if timeout_s is None:
+            return self._settings.timeout_ms / 1_000
+        return require_timeout(timeout_s)
 
     def _encoded(self, event: Event) -> bytes:
         """The record of *event*, where one may be written now."""

@@ -41,7 +41,8 @@ class LoggingSettings:
     nothing to tell is silent."""
     levels: tuple[str, ...] = ()
     """Levels of single modules with all below them, as `MODULE=LEVEL`: `rlmm.pump=debug`. The
-    longest name that fits counts; all can be changed while the service runs."""
+    longest name that fits counts; a program can change them
+    while it runs, with `rlmm.telemetry.logs.set_level`."""
     repeats_max: int = 10
     """Lines of one and the same message that are written within a window; the rest are counted, so
     that a broker that is away does not fill the disk."""

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -102,3 +103,19 @@ def test_write_when_nothing_is_kept_then_is_refused(tmp_path: Path) -> None:
     """A log in memory has no snapshots."""
     code, _ = write(tmp_path, "--log-kind", "memory")
     assert code == 2
+
+
+def test_write_when_asked_for_snapshots_before_it_can_take_the_signal_then_goes_on(
+    tmp_path: Path,
+) -> None:
+    """Whoever holds the folder can be found and asked; it must not die of that."""
+    command = [sys.executable, "-m", "rlmm", "snapshot", "write", "--data-dir", str(tmp_path)]
+    with subprocess.Popen(
+        [*command, "--bootstrap-server", "127.0.0.1:1", "--wait", "2"], stderr=subprocess.PIPE
+    ) as process:
+        deadline_s = time.monotonic() + START_S
+        while owner_pid(tmp_path) != process.pid:
+            assert time.monotonic() < deadline_s
+        process.send_signal(signal.SIGUSR1)
+        process.communicate()
+    assert process.returncode == 4

@@ -13,6 +13,7 @@ from rlmm.errors import (
     InvalidArgument,
     NotAssigned,
     NotPublishable,
+    NotReady,
     NotWritable,
 )
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
@@ -260,3 +261,18 @@ async def test_observer_then_writes_nothing_and_reads_everything() -> None:
                 await write(update("a", SegmentState.COPY_SEGMENT_STARTED))
         assert len(engine.reads.segments(TP)) == 1
         assert log_end(world) == 1
+
+
+@pytest.mark.parametrize("timeout_s", [0, -1, float("nan"), float("inf")])
+async def test_wait_without_an_end_then_is_refused_before_anything_is_stored(
+    timeout_s: float,
+) -> None:
+    """A time-out that is none is a mistake of the caller, of a write and of a read."""
+    world = World()
+    async with world.engine() as engine:
+        await until_open(engine, world.place(TP))
+        with pytest.raises(InvalidArgument, match="seconds above 0"):
+            await engine.write(started("a"), timeout_s=timeout_s)
+        with pytest.raises(InvalidArgument if timeout_s else NotReady):
+            await engine.wait_reached({world.place(TP): 0}, timeout_s=timeout_s)
+        assert log_end(world) == 0

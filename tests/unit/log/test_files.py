@@ -342,3 +342,13 @@ async def test_close_when_two_close_at_once_then_both_return_with_the_folder_fre
     async with opened(tmp_path) as again:
         assert await read_until(again, 0, 0, 1) == [(0, b"a")]
     await first
+
+
+@pytest.mark.parametrize("count", [0, 10**7])
+async def test_open_when_the_count_is_none_then_the_folder_is_not_touched(
+    tmp_path: Path, count: int
+) -> None:
+    """A count that no topic has is refused before anything is begun."""
+    with pytest.raises(ConfigError, match=f"got {count}"):
+        await FilesLog.open(tmp_path / "log", partition_count=count)
+    assert not (tmp_path / "log").exists()
