@@ -41,11 +41,9 @@ def failures(tried: Tried) -> str:
     return "\n\n".join(told(outcome) for outcome in tried.failed[:3])
 
 
-@pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
+@pytest.mark.parametrize("first", range(0, 2 * CHUNK if is_short() else SEEDS, CHUNK))
 def test_simulation_when_anything_may_happen_then_invariants_hold(first: int) -> None:
     """No seed makes an engine violate an invariant, whatever fails around it."""
-    if is_short() and first >= 2 * CHUNK:
-        pytest.skip("a part is enough while working")
     tried = try_seeds(first, first + CHUNK)
     assert not tried.failed, failures(tried)
 
@@ -103,12 +101,11 @@ def test_simulation_when_many_seeds_have_run_then_everything_was_tried() -> None
     [
         pytest.param(broken, id=broken.name, marks=[pytest.mark.long] * (broken.name in RARE))
         for broken in BROKEN
+        if broken.name in CAUGHT_WHILE_WORKING or not is_short()
     ],
 )
 def test_simulation_when_an_engine_is_broken_then_catches_it(broken: Broken) -> None:
     """An engine with one thing wrong in it violates the invariant that is about that thing."""
-    if is_short() and broken.name not in CAUGHT_WHILE_WORKING:
-        pytest.skip("a few are enough while working")
     limit = CAUGHT_WITHIN_LONG if broken.name in RARE else CAUGHT_WITHIN
     with broken.applied():
         for seed in range(limit):
