@@ -60,7 +60,8 @@ class ProcessSettings:
     because a new tool is attached to a cluster only when it cannot write, and `serve` else."""
     assignment: str = "all"
     """Which user partitions are answered for: `all`, `none`, those of `partitions` (`list`), those
-    that a broker reports as led or followed (`broker`), or those that broker N leads and follows by
+    that a program assigns (`broker`; none before, and no broker can report in this version), or
+    those that broker N leads and follows by
     the cluster's own metadata (`cluster:N`). Every service holding all needs no coordination."""
     assignment_refresh_ms: int = 30_000
     """With `assignment = cluster:N`: how often the cluster is asked what broker N leads and follows
