@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 export PYTHON
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -n auto
-GENERATED := docs/cli.md docs/configuration.md docs/errors.md docs/kafka-semantics.md
+GENERATED := docs/cli.md docs/configuration.md docs/errors.md docs/http.md docs/kafka-semantics.md docs/metrics.md docs/security.md docs/wire-protocol.md
 COUNT ?= 1000000
 SEEDS ?= 1000
 UPGRADE ?=
@@ -45,7 +45,7 @@ fmt: setup ## format, and repair what can be repaired
 	$(BIN)/ruff format .
 
 bench: setup ## the benchmarks, with the figures they are asked for
-	@$(BIN)/python -m bench core partition-log kafka-log snapshot engine
+	@$(BIN)/python -m bench core partition-log kafka-log snapshot engine sidecar
 
 fuzz: setup ## feed COUNT (1000000) mutated records and record sets to the readers
 	@$(BIN)/python -m tests.support.fuzz --count $(COUNT)

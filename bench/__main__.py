@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from bench import core, engine, kafka_log, partition_log, snapshot
+from bench import core, engine, kafka_log, partition_log, sidecar, snapshot
 
 COMMANDS = {
     "core": core.main,
@@ -15,6 +15,7 @@ COMMANDS = {
     "kafka-log": kafka_log.main,
     "snapshot": snapshot.main,
     "engine": engine.main,
+    "sidecar": sidecar.main,
 }
 """In the order in which the parts stand on one another."""
 

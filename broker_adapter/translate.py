@@ -11,7 +11,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rlmm.errors import InvalidArgument, NotFound, NotPublishable, NotReady, RlmmError
+from rlmm.errors import (
+    InvalidArgument,
+    NotAssigned,
+    NotFound,
+    NotPublishable,
+    NotReady,
+    RlmmError,
+    Stopped,
+)
 
 _STORAGE = "org.apache.kafka.server.log.remote.storage"
 
@@ -26,6 +34,7 @@ class BrokerException(NamedTuple):
 NOT_READY = BrokerException("org.apache.kafka.common.errors.ReplicaNotAvailableException", True)
 NOT_FOUND = BrokerException(f"{_STORAGE}.RemoteResourceNotFoundException", False)
 BAD_ARGUMENT = BrokerException("java.lang.IllegalArgumentException", False)
+CLOSED = BrokerException("java.lang.IllegalStateException", False)
 FAILED = BrokerException(f"{_STORAGE}.RemoteStorageException", False)
 FAILED_FOR_NOW = BrokerException(f"{_STORAGE}.RetriableRemoteStorageException", True)
 
@@ -35,9 +44,12 @@ def exception_for(error: RlmmError) -> BrokerException:
     match error:
         case NotReady():
             return NOT_READY
-        case NotFound():
+        case NotFound() | NotAssigned():
+            # Kafka's own manager has only what is assigned, and answers alike of all the rest.
             return NOT_FOUND
         case InvalidArgument() | NotPublishable():
             return BAD_ARGUMENT
+        case Stopped():
+            return CLOSED
         case _:
             return FAILED_FOR_NOW if error.retriable else FAILED

@@ -22,14 +22,18 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Assignment:
     """
-    What a service answers for. Made by `everything`, `nothing`, `of_metadata` or `of_user`.
+    What a service answers for. Made by `everything`, `nothing`, `awaited`, `of_metadata` or
+    `of_user`.
 
     *metadata* are metadata partitions with all that lives on them, *user* are user partitions;
-    `None` for the first is all of them.
+    `None` for the first is all of them. While it is not known, nothing is read, and nobody may be
+    told that a partition is not ours.
     """
 
     metadata: frozenset[int] | None
     user: frozenset[TopicIdPartition] = frozenset()
+    is_known: bool = True
+    """Whether anybody has said yet what is assigned."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no topic has."""
@@ -47,6 +51,11 @@ class Assignment:
     def nothing(cls) -> Assignment:
         """No partition."""
         return cls(frozenset())
+
+    @classmethod
+    def awaited(cls) -> Assignment:
+        """Whatever somebody will say; until then nobody knows."""
+        return cls(frozenset(), is_known=False)
 
     @classmethod
     def of_metadata(cls, partitions: Iterable[int]) -> Assignment:
@@ -85,6 +94,8 @@ class Assignment:
         )
 
     def __str__(self) -> str:
+        if not self.is_known:
+            return "what nobody has said yet"
         if self.metadata is None:
             return "all"
         parts = [

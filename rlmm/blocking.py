@@ -12,18 +12,20 @@ from concurrent.futures import CancelledError, wait
 from typing import TYPE_CHECKING, TypeVar
 
 from rlmm.errors import InvalidArgument, Stopped
+from rlmm.gate.reads import PAGE_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping
     from concurrent.futures import Future
 
     from rlmm.assignment import Assignment
-    from rlmm.engine import EngineStatistics
     from rlmm.errors import RlmmError
+    from rlmm.figures import EngineStatistics
     from rlmm.gate.reads import Lookup
     from rlmm.library import RemoteLogMetadata
     from rlmm.metadata.events import PartitionDelete, SegmentUpdate
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
+    from rlmm.metadata.paging import Page, PageKey
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.pump.publish import StoredNotAssigned, Written
     from rlmm.snapshot.writer import Flushed
@@ -186,6 +188,30 @@ class BlockingMetadata:
             self._metadata.segments(
                 partition,
                 epoch,
+                at_least=at_least,
+                linearizable=linearizable,
+                timeout_s=timeout_s,
+            )
+        )
+
+    def page(
+        self,
+        partition: TopicIdPartition,
+        epoch: int | None = None,
+        *,
+        after: PageKey | None = None,
+        limit: int = PAGE_MAX,
+        at_least: Mapping[int, int] | None = None,
+        linearizable: bool = False,
+        timeout_s: float | None = None,
+    ) -> Page:
+        """See `RemoteLogMetadata.page`."""
+        return self._wait(
+            self._metadata.page(
+                partition,
+                epoch,
+                after=after,
+                limit=limit,
                 at_least=at_least,
                 linearizable=linearizable,
                 timeout_s=timeout_s,

@@ -2,7 +2,8 @@
 `assignment = cluster:N`: what a broker leads and follows, asked of the cluster again and again.
 
 For services beside a broker that has no plugin of ours. An answer that does not come, or not whole,
-changes nothing: what is assigned stays assigned.
+changes nothing: what is assigned stays assigned, and before the first answer nobody knows what is.
+So the first answer is asked for again soon, every later one at the interval.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from rlmm.assignment import Assignment
+from rlmm.backoff import Backoff, Pauses
 from rlmm.errors import LogNotPermitted, LogUnavailable, OverBudget
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _ANSWER_S = 30.0
+_FIRST_PAUSE_S = 1.0
+"""After the first failed question; doubled up to the interval, as long as nothing was answered."""
 
 
 class KnowsBrokers(Protocol):
@@ -43,6 +47,9 @@ class WatchStatistics:
     failures: int
     partitions: int
     last_trouble: str
+    """Of the last question; empty where it was answered."""
+    heard_s: float | None
+    """When the cluster answered last, by the event loop's clock."""
 
 
 class BrokerWatch:
@@ -61,22 +68,28 @@ class BrokerWatch:
         self._reconcile = reconcile
         self._answers = self._failures = self._partitions = 0
         self._trouble = ""
+        self._heard_s: float | None = None
 
     async def run(self) -> None:
         """Ask, and assign what is told, until cancelled."""
+        pauses = Pauses(_FIRST_PAUSE_S, self._refresh_s)
+        first = Backoff(pauses, asyncio.get_running_loop().time)
         while True:
+            pause_s = self._refresh_s
             try:
                 await self._look()
             except (LogUnavailable, LogNotPermitted, OverBudget) as error:
                 self._failures += 1
                 self._trouble = str(error)
+                if not self._answers:
+                    pause_s = first.failed()
                 _log.warning(
                     "what broker %d leads and follows is not known: %s; asked again in %g s",
                     self._broker_id,
                     error,
-                    self._refresh_s,
+                    pause_s,
                 )
-            await asyncio.sleep(self._refresh_s)
+            await asyncio.sleep(pause_s)
 
     async def _look(self) -> None:
         found = await self._cluster.tiered_partitions_of(self._broker_id, timeout_s=_ANSWER_S)
@@ -89,10 +102,16 @@ class BrokerWatch:
             )
         self._answers += 1
         self._partitions = len(found)
+        self._heard_s = asyncio.get_running_loop().time()
         self._trouble = ""
 
     def statistics(self) -> WatchStatistics:
         """What the cluster said."""
         return WatchStatistics(
-            self._broker_id, self._answers, self._failures, self._partitions, self._trouble
+            self._broker_id,
+            self._answers,
+            self._failures,
+            self._partitions,
+            self._trouble,
+            self._heard_s,
         )

@@ -17,6 +17,7 @@ from rlmm.assignment import Assignment
 from rlmm.clock import SYSTEM_CLOCK
 from rlmm.doorbell import Doorbell
 from rlmm.errors import (
+    ConfigError,
     InvalidArgument,
     LogError,
     NotAssigned,
@@ -25,6 +26,7 @@ from rlmm.errors import (
     PumpFailed,
     Stopped,
 )
+from rlmm.figures import EngineStanding, EngineStatistics, standing_of
 from rlmm.gate.admission import Gate
 from rlmm.gate.barrier import Barrier
 from rlmm.gate.reads import Reads
@@ -32,13 +34,13 @@ from rlmm.gate.settings import GateSettings
 from rlmm.keeper import Keeper
 from rlmm.log.requests import require_timeout
 from rlmm.metadata.ids import INT64_MAX
-from rlmm.metadata.python_shard import PythonShard
-from rlmm.pump.budget import Budget, BudgetStatistics, MemorySettings, measure_memory
-from rlmm.pump.follower import Surroundings
+from rlmm.metadata.python_shards import python_shards
+from rlmm.pump.budget import Budget, MemorySettings, measure_memory
+from rlmm.pump.follower import Surroundings, anything_goes
 from rlmm.pump.incidents import Incidents
 from rlmm.pump.pace import Pace
-from rlmm.pump.publish import Writer, WriterStatistics
-from rlmm.pump.pump import Pump, PumpStatistics
+from rlmm.pump.publish import Writer
+from rlmm.pump.pump import Pump
 from rlmm.pump.settings import PumpSettings, WriteSettings
 from rlmm.relay import Relay
 from rlmm.snapshot.atomic import SNAPSHOT_DISK
@@ -51,14 +53,11 @@ if TYPE_CHECKING:
 
     from rlmm.clock import Clock
     from rlmm.errors import Unresolved
-    from rlmm.gate.state import GateState
     from rlmm.log.protocol import LogIdentity, MetadataLog
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.shard import Shard
     from rlmm.pump.budget import Memory
     from rlmm.snapshot.atomic import SnapshotDisk
-    from rlmm.snapshot.store import StoreStatistics
-    from rlmm.snapshot.writer import WriterStatistics as SnapshotStatistics
 
 _log = logging.getLogger(__name__)
 
@@ -83,26 +82,14 @@ class Ground:
     """What an engine stands on; a test or a simulation puts something else there."""
 
     clock: Clock = SYSTEM_CLOCK
-    make_shard: Callable[[int, int], Shard] = PythonShard
+    make_shard: Callable[[int, int], Shard] = field(default_factory=python_shards)
     measure_memory: Callable[[], Awaitable[Memory]] = measure_memory
     snapshot_disk: SnapshotDisk = SNAPSHOT_DISK
     set_apart: Callable[[], None] = _leave_collector_alone
     """Takes what exists out of the sight of Python's cycle collector; see `Pace`."""
-
-
-@dataclass(frozen=True, slots=True)
-class EngineStatistics:
-    """How an engine stands."""
-
-    identity: LogIdentity | None
-    pump: PumpStatistics
-    gates: Mapping[int, GateState]
-    waiting_reads: int
-    writes: WriterStatistics
-    memory: BudgetStatistics
-    restored: StoreStatistics | None
-    """`None` while no log is known, or where no snapshots are kept."""
-    snapshots: SnapshotStatistics | None
+    confirm: Callable[[LogIdentity], None] = anything_goes
+    """Raises `ConfigError` where that log is not to be followed; asked as soon as it tells who it
+    is."""
 
 
 class Engine:
@@ -154,6 +141,7 @@ class Engine:
             budget=self._budget,
             incidents=self.incidents,
             changed=Doorbell(),
+            confirm=ground.confirm,
         )
         self._pump = Pump(around, assignment or Assignment.everything())
         if self._keeper is not None:
@@ -199,7 +187,13 @@ class Engine:
         Write a snapshot of every partition that changed since its last one; failures are in the
         result. After `run` has ended it is the last one: a restart then replays nothing.
         """
-        return Flushed() if self._keeper is None else await self._keeper.flush(partitions)
+        if self._keeper is None:
+            return Flushed(obstacle=ConfigError("there is no folder of snapshots: none are kept"))
+        return await self._keeper.flush(partitions)
+
+    def not_open(self) -> list[int]:
+        """The assigned metadata partitions that are not answered from now."""
+        return self._gate.not_open()
 
     def refuse(self, error: type[Unresolved], message: str) -> None:
         """Answer and take nothing from now on; who waits is told why. The first reason holds."""
@@ -245,7 +239,8 @@ class Engine:
     async def wait_all_ready(self, *, timeout_s: float) -> list[int]:
         """
         Wait until every assigned metadata partition is answered from; those that are not at the
-        deadline are returned. Raises `NotReady` when the log has not even been reached.
+        deadline are returned. Raises `NotReady` when the log has not even been reached, or nobody
+        has said what is assigned.
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
@@ -255,6 +250,8 @@ class Engine:
             trouble = self._pump.last_trouble or "it has not answered yet"
             msg = f"the log was not reached in {timeout_s:g} s: {trouble}"
             raise NotReady(msg, reason="connecting")
+        if not self.assignment.is_known:
+            raise self._gate.not_assigned_yet()
         return self._gate.not_open()
 
     def place_of(self, partition: TopicIdPartition) -> int:
@@ -275,26 +272,27 @@ class Engine:
         limit_s = self._limit_s(timeout_s)
         _require_offsets(at_least)
         begin_s = asyncio.get_running_loop().time()
-        if self._pump.identity is None:
+        if not self._gate.knows_places:
             with suppress(TimeoutError):
                 async with asyncio.timeout(limit_s):
-                    await self._gate.wait_connected()
-            if self._pump.identity is None:
+                    await self._gate.wait_assigned()
+            if not self._gate.knows_places:
                 self._require_running()
-                raise self._gate.not_connected()
+                raise self._gate.not_assigned_yet()
         missing = self._missing(at_least)
         if not missing:
             return
         if self._barrier.waiting >= self._settings.gate.waiting_max:
+            self._barrier.refused += 1
             msg = f"{self._barrier.waiting} reads are waiting, gate.waiting_max allows no more"
             raise OverBudget(msg)
         try:
-            async with asyncio.timeout_at(begin_s + limit_s):
-                while missing:
-                    place, next_offset = missing.popitem()
-                    if self._position(place) < next_offset:
-                        await self._barrier.wait(place, next_offset)
-                    missing = self._missing(at_least)  # what was reached may be read anew
+            while missing:
+                place, next_offset = missing.popitem()
+                if self._position(place) < next_offset:
+                    deadline_s = begin_s + limit_s
+                    await self._barrier.wait(place, next_offset, deadline_s=deadline_s)
+                missing = self._missing(at_least)  # what was reached may be read anew
         except TimeoutError:
             place, next_offset = min(self._missing(at_least).items(), default=(place, next_offset))
             msg = (
@@ -353,7 +351,7 @@ class Engine:
         self._require_running()
         gated = self._gate.shards().get(place)
         if gated is None:
-            if self._pump.identity is None:
+            if not self._gate.knows_places:
                 raise self._gate.refusal(place)
             msg = f"metadata partition {place} is not read by this service"
             raise NotAssigned(msg, metadata_partition=place)
@@ -371,16 +369,26 @@ class Engine:
         """Who the log is; `None` while it is not reached."""
         return self._pump.identity
 
+    def standing(self) -> EngineStanding:
+        """As `statistics`, of readiness alone: costs a step for each metadata partition."""
+        return standing_of(self._pump, self._gate)
+
     def statistics(self) -> EngineStatistics:
         """How the engine stands."""
+        kept = None if self._keeper is None else self._keeper.statistics()
+        restored, snapshots = kept or (None, None)
         return EngineStatistics(
             self._pump.identity,
+            self._pump.assignment,
             self._pump.statistics(),
-            {place: gated.gate.state for place, gated in self._gate.shards().items()},
-            self._barrier.waiting,
+            self._gate.statistics(),
+            self._barrier.statistics(),
             self._writer.statistics(),
+            self.incidents.statistics(),
             self._budget.statistics(),
-            *((self._keeper and self._keeper.statistics()) or (None, None)),
+            restored,
+            snapshots,
+            self._log.statistics(),
         )
 
 

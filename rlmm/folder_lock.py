@@ -1,4 +1,9 @@
-"""One process for one folder: a lock of the kernel's on a file that names its owner. Blocks."""
+"""
+One user for one folder: a lock of the kernel's on a file that names its owner.
+
+Two parts of one process are two users. A folder of snapshots has a lock of its own, whoever keeps
+them: a service, a program, or a command. Everything blocks.
+"""
 
 from __future__ import annotations
 
@@ -8,39 +13,49 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rlmm.errors import ConfigError
+from rlmm.errors import ConfigError, FolderInUse, LogUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
+
+    from rlmm.errors import RlmmError
 
 LOCK = "rlmm.lock"
 
-_READ_ONLY = {errno.EROFS, errno.EACCES, errno.EPERM}
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""What a full disk says: nobody has to choose anything else, it passes when there is room."""
+_NOT_WRITABLE = {errno.EROFS, errno.EACCES, errno.EPERM} | NO_ROOM
 
 
 @contextmanager
-def folder_lock(folder: Path, *, is_observer: bool = False) -> Iterator[None]:
+def folder_lock(
+    folder: Path, *, is_observer: bool = False, name: str = "data_dir"
+) -> Iterator[None]:
     """
-    Hold *folder*, which is made where there is none.
+    Hold *folder*, which is made where there is none; *name* is what its user calls it.
 
-    Raises `ConfigError`, one line, when another process holds it, or it cannot be written. What a
-    dead process left behind is no obstacle. An observer needs no right to write: in a folder that
-    is read-only it only sees to it that nobody writes there, beside any number of others.
+    Raises `FolderInUse`, one line, when somebody else holds it, `ConfigError` when it cannot be
+    written, and `LogUnavailable` when its disk is full. What a dead process left behind is no
+    obstacle. An observer needs no right to write: in a folder that cannot be written it only sees
+    to it that nobody writes there, beside any number of others.
     """
-    lock, is_written = _opened(folder, is_observer=is_observer)
+    lock, is_written = _opened(folder, name, is_observer=is_observer)
     if lock is None:
         yield
         return
     try:
         try:
             fcntl.flock(lock, (fcntl.LOCK_EX if is_written else fcntl.LOCK_SH) | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             msg = f"{folder} is in use by {owner(folder) or 'another process'}; choose another"
+            raise FolderInUse(msg) from error
+        except OSError as error:
+            msg = f"{folder} cannot be locked: {error.strerror or error}; choose another"
             raise ConfigError(msg) from error
         if is_written:
-            os.ftruncate(lock, 0)
-            os.pwrite(lock, f"{os.getpid()}\n".encode("ascii"), 0)
+            _note_owner(lock, folder, name, is_observer=is_observer)
         yield
         if is_written:
             os.ftruncate(lock, 0)
@@ -48,19 +63,57 @@ def folder_lock(folder: Path, *, is_observer: bool = False) -> Iterator[None]:
         os.close(lock)
 
 
-def _opened(folder: Path, *, is_observer: bool) -> tuple[int | None, bool]:
+def _note_owner(lock: int, folder: Path, name: str, *, is_observer: bool) -> None:
+    """Let the file name this process; an observer holds the lock on a full disk as well."""
+    try:
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"{os.getpid()}\n".encode("ascii"), 0)
+    except OSError as error:
+        if not (is_observer and error.errno in _NOT_WRITABLE):
+            raise _unusable(folder, name, error) from error
+
+
+def _unusable(folder: Path, name: str, error: OSError) -> RlmmError:
+    why = f"{folder} cannot be used as {name}: {error.strerror or error}"
+    if error.errno in NO_ROOM:
+        return LogUnavailable(f"{why}; make room")
+    return ConfigError(f"{why}; choose another")
+
+
+def _opened(folder: Path, name: str, *, is_observer: bool) -> tuple[int | None, bool]:
     """The lock file, and whether it may be written; None where an observer finds none."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644), True
     except OSError as error:
-        if not (is_observer and error.errno in _READ_ONLY):
-            msg = f"{folder} cannot be used as data_dir: {error.strerror or error}; choose another"
-            raise ConfigError(msg) from error
+        if not (is_observer and error.errno in _NOT_WRITABLE):
+            raise _unusable(folder, name, error) from error
     try:
         return os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC), False
     except OSError:
         return None, False
+
+
+def snapshots_lock(folder: Path) -> AbstractContextManager[None]:
+    """
+    Hold a folder of snapshots. One that cannot be written needs nobody to hold it: nothing is kept
+    there, which is told when it is tried, and who follows a log goes on without.
+    """
+    return folder_lock(folder, is_observer=True, name="the folder of snapshots")
+
+
+def require_apart(log: Path, snapshots: Path) -> None:
+    """
+    Refuse folders of which one is the other, or lies in it: a folder of logs that holds something
+    else is never opened again, and what is in a folder of snapshots is taken for snapshots.
+    """
+    ours, theirs = log.resolve(), snapshots.resolve()
+    if ours.is_relative_to(theirs) or theirs.is_relative_to(ours):
+        msg = (
+            f"the log in {log} and the snapshots in {snapshots} need folders beside each other, "
+            "neither in the other: choose another"
+        )
+        raise ConfigError(msg)
 
 
 def owner(folder: Path) -> str | None:

@@ -12,7 +12,8 @@ import logging
 from typing import TYPE_CHECKING, Protocol
 
 from rlmm.doorbell import Doorbell
-from rlmm.errors import ConfigError
+from rlmm.errors import ConfigError, NotReady
+from rlmm.line_fields import bound
 from rlmm.snapshot.source import Frozen
 from rlmm.snapshot.store import SnapshotStore
 from rlmm.snapshot.writer import Flushed, SnapshotWriter
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.clock import Clock
+    from rlmm.errors import RlmmError
     from rlmm.log.protocol import LogIdentity
     from rlmm.metadata.shard import Shard
     from rlmm.progress import History
@@ -66,6 +68,9 @@ class Keeper:
         self._store: SnapshotStore | None = None
         self._writer: SnapshotWriter | None = None
         self._changed = Doorbell()
+        self._cluster_id = ""
+        self._obstacle: RlmmError = NotReady("the log has not been reached", reason="connecting")
+        """Why there is no writer, where there is none."""
 
     def keep(self, states: States) -> None:
         """These are the states to keep."""
@@ -73,6 +78,7 @@ class Keeper:
 
     def connected(self, identity: LogIdentity) -> None:
         """The log is *identity*; from now on its snapshots are read and written."""
+        self._cluster_id = identity.cluster_id
         try:
             self._store = SnapshotStore(
                 self._root,
@@ -83,8 +89,10 @@ class Keeper:
                 self._disk,
             )
         except ConfigError as error:
-            _log.warning("no snapshots are kept: %s", error)
+            cluster = {"cluster_id": identity.cluster_id}
+            _log.warning("no snapshots are kept: %s", error, extra=cluster)
             self._store = self._writer = None
+            self._obstacle = error
         else:
             self._writer = SnapshotWriter(self, self._store)
         self._changed.ring()
@@ -96,15 +104,23 @@ class Keeper:
             if writer is None:
                 await self._changed.wait()
                 continue
-            async with asyncio.TaskGroup() as tasks:
-                writing = tasks.create_task(writer.run(), name="snapshots")
-                while self._writer is writer:
-                    await self._changed.wait()
-                writing.cancel()
+            with bound(cluster_id=self._cluster_id):
+                await self._write_with(writer)
+
+    async def _write_with(self, writer: SnapshotWriter) -> None:
+        """Write what changes, until there is another writer."""
+        async with asyncio.TaskGroup() as tasks:
+            writing = tasks.create_task(writer.run(), name="snapshots")
+            while self._writer is writer:
+                await self._changed.wait()
+            writing.cancel()
 
     async def flush(self, partitions: Collection[int] | None = None) -> Flushed:
-        """Write what changed, now; failures are in the result."""
-        return Flushed() if self._writer is None else await self._writer.flush(partitions)
+        """Write what changed, now; failures are in the result, and why nothing can be written."""
+        if self._writer is None:
+            return Flushed(obstacle=self._obstacle)
+        with bound(cluster_id=self._cluster_id):
+            return await self._writer.flush(partitions)
 
     async def restore(self, partition: int, log_start: int, next_offset: int) -> Restored | None:
         """

@@ -8,32 +8,39 @@ thread. What is opened here leaves nothing behind: no task, no thread, no lock.
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlmm.blocking import BlockingMetadata
 from rlmm.engine import Engine
 from rlmm.errors import Stopped, StopTimedOut, first_of
+from rlmm.folder_lock import require_apart, snapshots_lock
+from rlmm.gate.listings import next_page, whole_listing
+from rlmm.gate.reads import PAGE_MAX
 from rlmm.log.files import FilesLog
+from rlmm.log.requests import require_openable
+from rlmm.own_thread import in_own_thread
+from rlmm.parts import in_time
 from rlmm.snapshot.writer import Flushed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping
 
     from rlmm.assignment import Assignment
-    from rlmm.engine import EngineSettings, EngineStatistics
+    from rlmm.engine import EngineSettings
     from rlmm.errors import RlmmError
+    from rlmm.figures import EngineStatistics
     from rlmm.gate.reads import Lookup, Reads
     from rlmm.log.protocol import MetadataLog
     from rlmm.metadata.events import PartitionDelete, SegmentUpdate
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
+    from rlmm.metadata.paging import Page, PageKey
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.pump.incidents import Incidents
     from rlmm.pump.publish import StoredNotAssigned, Written
 
-_PIECE = 250
-"""Segments of a listing that are made between two turns of the event loop."""
 STOP_S = 30.0
 """Longest time that the end may take, last snapshots included."""
 
@@ -214,13 +221,22 @@ class RemoteLogMetadata:
         have their turn in between.
         """
         await self._wait(partition, at_least, timeout_s, linearizable=linearizable)
-        listing = self.reads.listing(partition, epoch)
-        found: list[SegmentMetadata] = []
-        while (piece := listing.take(_PIECE)) is not None:
-            found += piece
-            if len(piece) in {0, _PIECE}:
-                await asyncio.sleep(0)
-        return found
+        return await whole_listing(self.reads, partition, epoch)
+
+    async def page(
+        self,
+        partition: TopicIdPartition,
+        epoch: int | None = None,
+        *,
+        after: PageKey | None = None,
+        limit: int = PAGE_MAX,
+        at_least: Mapping[int, int] | None = None,
+        linearizable: bool = False,
+        timeout_s: float | None = None,
+    ) -> Page:
+        """The segments behind *after*, the key in the page before; see `Shard.page`."""
+        await self._wait(partition, at_least, timeout_s, linearizable=linearizable)
+        return await next_page(self.reads, partition, epoch, after, limit)
 
     async def size(
         self,
@@ -301,11 +317,8 @@ class RemoteLogMetadata:
         return self._flushed
 
     async def _last_snapshots(self, deadline_s: float) -> Flushed:
-        try:
-            async with asyncio.timeout_at(deadline_s):
-                return await self._engine.flush()
-        except TimeoutError:
-            return Flushed()
+        left_s = max(0.0, deadline_s - asyncio.get_running_loop().time())
+        return await in_time(self._engine.flush(), "last snapshots", left_s) or Flushed()
 
     # ------------------------------------------------------------------------------ others
 
@@ -336,14 +349,27 @@ async def open_metadata(
     partitions (50), or a log that stays the caller's to close. *snapshots* is a folder; without one
     every start reads the whole log. At the end a last snapshot is written; a failure of the
     reading, which every call has told of by then, is raised.
+
+    Raises `InvalidArgument` for what is no log, `FolderInUse` where somebody else, or this process
+    already, has the log's folder or that of the snapshots, and `ConfigError` for folders that
+    cannot be used, one in the other among them. Leaving gives both back.
     """
+    require_openable(log, snapshots)
     async with AsyncExitStack() as opened:
         beside = None
+        folder = log.folder if isinstance(log, FilesLog) else log
+        if isinstance(folder, (Path, str)) and snapshots is not None:
+            await in_own_thread("folders", partial(require_apart, Path(folder), Path(snapshots)))
         if isinstance(log, (Path, str)):
             log = beside = await FilesLog.open(
                 Path(log), partition_count=partition_count, is_observer=is_observer
             )
             opened.push_async_callback(beside.close)
+        if snapshots is not None:
+            held = ExitStack()
+            opened.push_async_callback(in_own_thread, "snapshots-lock", held.close)
+            lock = snapshots_lock(Path(snapshots))
+            await in_own_thread("snapshots-lock", partial(held.enter_context, lock))
         engine = Engine(
             log,
             settings,

@@ -2,26 +2,84 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlmm.config.process import LogKind, Mode
+from rlmm import __version__
+from rlmm.clock import SYSTEM_CLOCK
+from rlmm.config.process import AssignmentKind, LogKind, Mode
 from rlmm.engine import EngineSettings
-from rlmm.service import EnginePlan, Watch, open_files, open_kafka, open_memory
+from rlmm.engines import EnginePlan, Watch, open_files, open_kafka, open_memory
+from rlmm.errors import ConfigError
+from rlmm.http.server import HttpServer
+from rlmm.partition_log.descriptors import open_files_max_by_limit
+from rlmm.sidecar.clusters import Clusters
+from rlmm.sidecar.figures import Figures
+from rlmm.sidecar.learning import ProcessEngines, require_no_tables
+from rlmm.sidecar.listener import Sidecar
+from rlmm.sidecar.session import Surroundings
+from rlmm.sidecar.settings import NO_SOCKET, SOCKET_NAME
+from rlmm.views.status import engine_view
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from rlmm.access.door import Door
+    from rlmm.config.loading import Loaded
     from rlmm.config.sections import Config
-    from rlmm.service import OpenLog
+    from rlmm.engine import Engine
+    from rlmm.engines import OpenLog
+    from rlmm.http.sources import Sources
 
 LOG_FOLDER = "log"
 """Of the embedded log, in the data folder."""
 SNAPSHOT_FOLDER = "snapshots"
+CLUSTERS_FOLDER = "clusters"
+"""In the data folder: a folder for each cluster, where the configuration names clusters."""
 
 
-def plan_of(config: Config) -> EnginePlan:
-    """The engine that *config* describes."""
+def plans_of(configuration: Loaded) -> list[EnginePlan]:
+    """The engine of each cluster, or the one that there is; open files are shared out to them."""
+    clusters = configuration.clusters
+    if not clusters:
+        config = configuration.config
+        is_learned = config.kafka is not None and config.kafka.is_learned
+        return [] if is_learned else [plan_of(config)]
+    embedded = sum(config.log.kind is LogKind.FILES for config in clusters.values())
+    plans = []
+    for name, config in clusters.items():
+        if config.files.open_files_max is None and embedded:
+            most = max(1, open_files_max_by_limit() // embedded)
+            shared = replace(config.files, open_files_max=most)
+            plans.append(plan_of(replace(config, files=shared), name))
+        else:
+            plans.append(plan_of(config, name))
+    return plans
+
+
+def observing(configuration: Loaded) -> Loaded:
+    """The same configuration, but nothing is written into any log, nor is one begun."""
+
+    def observer(config: Config) -> Config:
+        return replace(config, process=replace(config.process, mode=Mode.OBSERVER))
+
+    clusters = {name: observer(config) for name, config in configuration.clusters.items()}
+    return replace(configuration, config=observer(configuration.config), clusters=clusters)
+
+
+def folder_of(config: Config, cluster: str | None = None) -> Path:
+    """Where log and snapshots of an engine stand."""
+    folder = config.process.data_dir
+    return folder if cluster is None else folder / CLUSTERS_FOLDER / cluster
+
+
+def plan_of(config: Config, cluster: str | None = None) -> EnginePlan:
+    """The engine that *config* describes: that of *cluster*, or the only one."""
+    if config.kafka is not None and config.kafka.is_learned:
+        raise ConfigError("kafka.bootstrap.servers must be set: no broker can tell them here")
     process = config.process
     is_kept = config.log.kind is not LogKind.MEMORY
     broker_id = process.cluster_broker
@@ -29,19 +87,80 @@ def plan_of(config: Config) -> EnginePlan:
     if broker_id is not None:
         watch = Watch(broker_id, process.assignment_refresh_ms / 1_000)
     return EnginePlan(
-        name=config.log.kind,
-        open_log=_opener(config),
+        name=config.log.kind if cluster is None else cluster,
+        open_log=_opener(config, folder_of(config, cluster)),
         assignment=process.listed(),
         settings=EngineSettings(
             config.pump, config.gate, config.write, config.memory, config.snapshot
         ),
-        snapshots=process.data_dir / SNAPSHOT_FOLDER if is_kept else None,
+        snapshots=folder_of(config, cluster) / SNAPSHOT_FOLDER if is_kept else None,
         is_observer=process.mode is Mode.OBSERVER,
         watch=watch,
+        is_named=cluster is not None,
     )
 
 
-def _opener(config: Config) -> Callable[[], Awaitable[OpenLog]]:
+def learned_plan(config: Config, cluster_id: str, servers: tuple[str, ...]) -> EnginePlan:
+    """The engine of a cluster that a broker told of, in all else as *config* says."""
+    assert config.kafka is not None, cluster_id
+    kafka = replace(config.kafka, bootstrap_servers=servers, is_learned=False)
+    plan = plan_of(replace(config, kafka=kafka), cluster_id)
+    return replace(plan, cluster_id=cluster_id, is_named=False)
+
+
+def engines_of(configuration: Loaded) -> ProcessEngines:
+    """The engines as the frame server sees them."""
+    config = configuration.config
+    clusters_max = config.sidecar.clusters_max or 0
+    require_no_tables(configuration.clusters, clusters_max)
+    return ProcessEngines(
+        config.process.data_dir,
+        partial(learned_plan, config),
+        clusters_max=clusters_max,
+        follows_brokers=partial(_follows_brokers, configuration),
+    )
+
+
+def _follows_brokers(configuration: Loaded, name: str) -> bool:
+    config = configuration.clusters.get(name, configuration.config)
+    return config.process.assignment_kind is AssignmentKind.BROKER
+
+
+def sidecar_of(configuration: Loaded, engines: ProcessEngines, door: Door) -> Sidecar:
+    """
+    The frame server that the configuration describes, behind the *door*; it opens nothing before it
+    runs.
+    """
+    config = configuration.config
+    each = [*configuration.clusters.values()] or [config]
+    is_observer = all(one.process.mode is Mode.OBSERVER for one in each)
+    around = Surroundings(
+        config.sidecar,
+        Clusters(engines),
+        door,
+        Figures(),
+        _status_of,
+        f"rlmm {__version__}",
+        Mode.OBSERVER if is_observer else Mode.SERVE,
+    )
+    said = config.sidecar.unix_path
+    path = config.process.data_dir / SOCKET_NAME if said is None else Path(said)
+    may_fail = said is None and is_observer
+    return Sidecar(around, None if said == NO_SOCKET else path, may_do_without=may_fail)
+
+
+def _status_of(engine: Engine) -> dict[str, object]:
+    """How an engine stands, for who asks by the frame protocol."""
+    now_s = asyncio.get_running_loop().time()
+    return engine_view(engine.statistics(), now_s=now_s, now_ms=SYSTEM_CLOCK.now_ms())
+
+
+def http_of(configuration: Loaded, sources: Sources, door: Door) -> HttpServer:
+    """The HTTP server that the configuration describes, which shows what *sources* say."""
+    return HttpServer(sources, configuration.config.http, door)
+
+
+def _opener(config: Config, folder: Path) -> Callable[[], Awaitable[OpenLog]]:
     count = config.log.num_partitions
     if config.kafka is not None:
         return partial(open_kafka, config.kafka)
@@ -49,7 +168,7 @@ def _opener(config: Config) -> Callable[[], Awaitable[OpenLog]]:
         return partial(open_memory, count)
     return partial(
         open_files,
-        config.process.data_dir / LOG_FOLDER,
+        folder / LOG_FOLDER,
         count,
         config.files,
         is_observer=config.process.mode is Mode.OBSERVER,

@@ -17,6 +17,8 @@ class Why(StrEnum):
 
     CONNECTING = "connecting"
     """The log has not been reached yet."""
+    ASSIGNMENT_UNKNOWN = "assignment-unknown"
+    """Nobody has said yet which user partitions are answered for."""
     LOADING = "loading"
     """Its bounds are not known yet, or a snapshot is being read."""
     REPLAYING = "replaying"

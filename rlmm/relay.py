@@ -52,6 +52,7 @@ class Relay:
             return
         gates = [gated.gate for gated in self._gate.shards().values()]
         gate = self._gate.shards()[partition].gate
+        where = {"metadata_partition": partition, "offset": progress.position}
         if gate.state is GateState.OPEN:
             is_open = sum(gate.state is GateState.OPEN for gate in gates)
             level = logging.INFO if is_open == len(gates) or gate.openings > 1 else logging.DEBUG
@@ -62,6 +63,7 @@ class Relay:
                 progress.position,
                 is_open,
                 len(gates),
+                extra=where,
             )
         elif gate.state is not GateState.REPLAYING:
             _log.warning(
@@ -70,6 +72,7 @@ class Relay:
                 gate.state,
                 gate.why,
                 gate.detail,
+                extra=where,
             )
 
     def moved(self, partition: int, position: int) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+import rlmm.errors
 from rlmm.cli.config import text
 from rlmm.cli.main import cli
 from rlmm.config.keys import KEYS
@@ -48,10 +49,13 @@ def commands(
 
 
 def errors(root: type[RlmmError] = RlmmError) -> Iterator[type[RlmmError]]:
-    """Every error class of `rlmm.errors`, each before those derived from it."""
+    """Every error class of `rlmm.errors`, each before those derived from it, as they are drawn."""
     yield root
-    for derived in root.__subclasses__():
-        if derived.__module__ == RlmmError.__module__:
+    drawing = rlmm.errors.__doc__ or ""
+    for derived in sorted(
+        root.__subclasses__(), key=lambda error: drawing.find(f"── {error.__name__}")
+    ):
+        if derived.__module__.startswith(f"{rlmm.errors.__name__}."):
             yield from errors(derived)
 
 
@@ -90,9 +94,15 @@ def configuration_reference(*sections: str) -> str:
 
 def _key_row(key: Key) -> str:
     spellings = f"`{key.path}`<br>`{key.env}`<br>`{key.flag}`"
-    default = "unset" if key.default is None else f"`{text(key.default)}`"
+    default = "not set" if key.default is None else f"`{text(key.default)}`"
     reason = key.reason.replace("|", "\\|")
     return f"| {spellings} | {key.allowed} | {default.replace('``', 'empty')} | {reason} |"
+
+
+def keys_of_the_process() -> str:
+    """The keys that no cluster has of its own."""
+    names = [f"`{key.path}`" for key in KEYS.values() if not key.is_of_cluster]
+    return "\n" + ",\n".join(names) + ".\n\n"
 
 
 def rules_reference() -> str:

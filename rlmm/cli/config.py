@@ -1,7 +1,8 @@
 """
 `rlmm config`: what is configured, and the flags that every command with a configuration takes.
 
-`config_options` is that set of flags; a command under it is handed what was loaded.
+`config_options` is that set of flags; a command under it is handed what was loaded. Under
+`source_options` it is handed where it stands instead, and loads it itself, again and again.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +23,7 @@ from rlmm.config.loading import load
 from rlmm.log.kafka.settings import Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from rlmm.config.keys import Key
     from rlmm.config.loading import Loaded
@@ -52,12 +54,44 @@ _HELP = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where the configuration of a command stands."""
+
+    flags: Mapping[str, str]
+    """Texts by the names of their keys."""
+    environ: Mapping[str, str]
+    file: Path | None
+    command_properties: tuple[str, ...]
+
+    def load(self) -> Loaded:
+        """What stands there now; see `rlmm.config.loading.load`."""
+        return load(self.flags, self.environ, self.file, self.command_properties)
+
+    def said(self, name: str) -> str | None:
+        """What a flag, or else the environment, says of a key, right or wrong."""
+        return self.flags.get(name) or self.environ.get(KEYS[name].env)
+
+
 def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """
     Add a flag for every key; *command* is called with `configuration`, a `Loaded`.
 
     What has no equivalent in a Java file is told on standard error, one line for each file.
     """
+
+    @functools.wraps(command)
+    def configured(*, sources: Sources, **parameters: Any) -> Any:
+        configuration = sources.load()
+        for notice in configuration.notices:
+            click.echo(f"rlmm: {notice}", err=True)
+        return command(configuration=configuration, **parameters)
+
+    return source_options(configured)
+
+
+def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add a flag for every key; *command* is called with `sources`, of which it loads."""
 
     @functools.wraps(command)
     def configured(
@@ -68,15 +102,9 @@ def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
             for name in list(parameters)
             if name.startswith(_PARAMETER)
         }
-        configuration = load(
-            {name: text for name, text in flags.items() if text is not None},
-            os.environ,
-            config_file,
-            command_properties,
-        )
-        for notice in configuration.notices:
-            click.echo(f"rlmm: {notice}", err=True)
-        return command(configuration=configuration, **parameters)
+        given = {name: text for name, text in flags.items() if text is not None}
+        sources = Sources(given, os.environ, config_file, command_properties)
+        return command(sources=sources, **parameters)
 
     decorated: Callable[..., Any] = configured
     for key in reversed(KEYS.values()):
@@ -131,7 +159,7 @@ def show_command(*, configuration: Loaded, output: str) -> None:
     if output == "json":
         document = {
             "settings": [
-                {"key": found.key.path, "value": plain(found.value), "source": found.source}
+                {"key": found.path, "value": plain(found.value), "source": found.source}
                 for found in configuration.settings
             ],
             "notices": list(configuration.notices),
@@ -141,7 +169,7 @@ def show_command(*, configuration: Loaded, output: str) -> None:
     print_table(
         "configuration",
         ("key", "value", "source"),
-        [(found.key.path, text(found.value), found.source) for found in configuration.settings],
+        [(found.path, text(found.value), found.source) for found in configuration.settings],
     )
 
 

@@ -1,80 +1,29 @@
 """
 `rlmm demo`: the service's life in one story, on the embedded log, in a folder of its own.
 
-A service starts, a history that a real broker wrote is written through it, it answers, it is killed
-with SIGKILL, and another one goes on from the snapshot and gives the same answers. Nothing outside
-of the folder is touched.
+A service starts, a client writes a history that a real broker wrote through its socket, it answers,
+it is killed with SIGKILL, and another one goes on from the snapshot, refuses until it has caught
+up, and gives the same answers. Nothing outside of the folder is touched.
 """
 
 from __future__ import annotations
 
-import json
-import signal
-import subprocess
-import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
 import click
 
+from rlmm.cli import demo_talk
 from rlmm.cli.demo_history import recorded_history, show_history
+from rlmm.cli.demo_service import DemoService
 from rlmm.cli.output import print_table
 from rlmm.errors import EngineFailed
 
-if TYPE_CHECKING:
-    from types import TracebackType
-
-
-class DemoService:
-    """A service in a process of its own, told what to do line by line."""
-
-    def __init__(self, folder: Path) -> None:
-        self._process = subprocess.Popen(  # noqa: S603  # our own program, with a folder of ours
-            [sys.executable, "-m", "rlmm.cli.demo_service", str(folder)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    @property
-    def pid(self) -> int:
-        """Of its process."""
-        return self._process.pid
-
-    def ask(self, command: str, *arguments: int) -> dict[str, Any]:
-        """Have it do something, and return what it says of it."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        try:
-            self._process.stdin.write(json.dumps([command, *arguments]) + "\n")
-            self._process.stdin.flush()
-        except OSError:
-            pass  # it is gone: what it said last, or that it said nothing, comes below
-        line = self._process.stdout.readline()
-        if not line:
-            msg = f"the demonstration's service ended with status {self._process.wait()}"
-            raise EngineFailed(msg)
-        answer: dict[str, Any] = json.loads(line)
-        return answer
-
-    def kill(self) -> int:
-        """End it as a power loss of the process would; its status."""
-        self._process.send_signal(signal.SIGKILL)
-        return self._process.wait()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._process.kill()
-        self._process.communicate()
+_FIRST = 50
+"""Events that are in the snapshots; the others are only in the log."""
+_METRICS = ("rlmm_ready", 'rlmm_segments{cluster="files",state="COPY_SEGMENT_FINISHED"}')
 
 
 @click.command()
@@ -90,71 +39,92 @@ def demo(*, history: bool, folder: Path | None) -> None:
         show_history()
         return
     with ExitStack() as closing:
-        if folder is None:
-            folder = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="rlmm-demo-")))
-        _story(folder)
+        # Paths of sockets are short, those of folders are not.
+        short = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="rlmm-demo-")))
+        _story(folder or short / "data", short / "rlmm.sock")
 
 
-def _story(folder: Path) -> None:
-    recorded = recorded_history()
-    with DemoService(folder) as service:
-        started = service.ask("start")
-        click.echo(
-            f"1. A service starts on an embedded log: {started['partitions']} metadata partitions, "
-            f"all answered from, nothing in them.\n"
-        )
-        first = service.ask("write", 0, 50)
-        service.ask("snapshot")
-        rest = service.ask("write", 50, 1_000)
-        written = {
-            verdict: first["verdicts"].get(verdict, 0) + rest["verdicts"].get(verdict, 0)
-            for verdict in {**first["verdicts"], **rest["verdicts"]}
-        }
-        told = ", ".join(f"{count} {verdict}" for verdict, count in written.items())
-        click.echo(
-            f"2. A history that Apache Kafka {recorded.kafka_version} wrote is written through "
-            f"it, and each writer hears what became of its event:\n   {told}. "
-            f"A snapshot was taken after the first {first['count']}.\n"
-        )
-        before = service.ask("answers")
-        _show("3. It answers", before)
+def _story(folder: Path, socket: Path) -> None:
+    with DemoService(folder, socket) as service:
+        before = _first_life(service, folder)
         status = service.kill()
-    click.echo(f"4. Killed with SIGKILL (status {status}), and another one starts in the folder:")
-    with DemoService(folder) as service:
-        again = service.ask("start")
-        click.echo(
-            f"   {again['restored']} metadata partitions come from their snapshots, "
-            f"{again['replayed']} records are read behind them.\n"
-        )
-        after = service.ask("answers")
-        same = sum(before["partitions"][key] == found for key, found in after["partitions"].items())
-        click.echo(
-            f"5. The same answers: {same} of {len(before['partitions'])} user partitions, "
-            f"{_lookups(before)} look-ups.\n"
-        )
-        refused = service.ask("trouble")
-        print_table(
-            "6. What is no answer, and what is not taken",
-            ("written or asked", "error", "why"),
-            [tuple(row) for row in refused["rows"]],
-        )
-        service.ask("stop")
-    if before["partitions"] != after["partitions"]:
+    click.echo(f"5. Killed with SIGKILL (status {status}), and another one starts in the folder:")
+    with DemoService(folder, socket) as service:
+        after = _second_life(service, before)
+        service.stop()
+    if before != after:
         msg = "the restarted service answers differently: this is a fault of ours, please report it"
         raise EngineFailed(msg)
 
 
-def _lookups(answers: dict[str, Any]) -> int:
-    return sum(len(found["lookups"]) for found in answers["partitions"].values())
-
-
-def _show(title: str, answers: dict[str, Any]) -> None:
-    rows = []
-    for name, found in answers["partitions"].items():
-        shown = {offset: (segment or "none") for offset, segment in found["lookups"]}
-        rows.append((name, found["segments"], found["bytes"], found["highest"], shown[100]))
-    print_table(
-        title,
-        ("user partition", "segments", "bytes", "highest offset", "segment with offset 100"),
-        rows,
+def _first_life(service: DemoService, folder: Path) -> dict[str, dict[str, Any]]:
+    service.wait_ready()
+    status = _engine(service)
+    click.echo(
+        f"1. A service starts on an embedded log: {status['partition_count']} metadata partitions, "
+        "all answered from, nothing in them.\n"
     )
+    events = demo_talk.recorded_events()
+    verdicts = demo_talk.write(service.client, events[:_FIRST])
+    service.snapshot(folder)
+    verdicts += demo_talk.write(service.client, events[_FIRST:])
+    told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+    click.echo(
+        f"2. A client writes a history that Apache Kafka {recorded_history().kafka_version} wrote "
+        f"through the service's socket, and hears what became of each event:\n   {told}. "
+        f"A snapshot was taken after the first {_FIRST}.\n"
+    )
+    answers = demo_talk.answers(service.client)
+    print_table(
+        "3. It answers, by the socket",
+        ("user partition", "segments", "bytes", "highest offset", "segment with offset 100"),
+        [
+            (name, found["segments"], found["bytes"], found["highest"], found["lookups"][100])
+            for name, found in answers.items()
+        ],
+    )
+    code, ready = service.get("/readyz")
+    print_table(
+        "4. It tells how it stands, by HTTP",
+        ("asked", "told"),
+        [("/readyz", f"{code} {ready['status']}"), *service.metrics(*_METRICS)],
+    )
+    return answers
+
+
+def _second_life(
+    service: DemoService, before: dict[str, dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    service.wait_ready()
+    status = _engine(service)
+    restored = status["snapshots"]["restored"]
+    replayed = status["totals"]["offsets"]
+    for word, count in service.refusals.items():
+        click.echo(f"   Until it has caught up it refuses: /readyz is 503 {word}, {count} times.")
+    click.echo(
+        f"   {restored} metadata partitions come from their snapshots, "
+        f"{sum(count for name, count in replayed.items() if name in _PASSED)} records are read "
+        "behind them.\n"
+    )
+    after = demo_talk.answers(service.client)
+    same = sum(before[name] == found for name, found in after.items())
+    looked_up = sum(len(found["lookups"]) for found in after.values())
+    click.echo(
+        f"6. The same answers: {same} of {len(before)} user partitions, {looked_up} look-ups.\n"
+    )
+    print_table(
+        "7. What is no answer, and what is not taken",
+        ("written or asked", "error", "why"),
+        demo_talk.trouble(service.client, status["partition_count"]),
+    )
+    return after
+
+
+_PASSED = {"applied", "duplicate", "rejected", "undecodable"}
+
+
+def _engine(service: DemoService) -> dict[str, Any]:
+    """What the service says of its one engine."""
+    _, status = service.get("/v1/status")
+    found: dict[str, Any] = status["clusters"][0]
+    return found

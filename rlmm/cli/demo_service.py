@@ -1,171 +1,150 @@
 """
-The process behind `rlmm demo`: a service told what to do by lines on its standard input.
-
-Each line is a JSON array, a command and its numbers; each answer is one JSON object. Not an
-interface for anybody else.
+The service behind `rlmm demo`: `rlmm serve` as anybody starts it, in a process of its own, with a
+client at its socket and HTTP beside it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
-import logging
+import re
+import signal
+import subprocess
 import sys
-from collections import Counter
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import threading
+import time
+import urllib.error
+import urllib.request
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from rlmm.cli.demo_history import recorded_history
-from rlmm.errors import EventRejected, RlmmError
-from rlmm.library import open_metadata
-from rlmm.metadata.codec import decode
-from rlmm.metadata.events import Event, PartitionDelete, SegmentUpdate
-from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
-from rlmm.metadata.segment import SegmentMetadata, SegmentState
-from rlmm.records.batch import Batch, walk
+from broker_adapter.address import UnixAddress
+from broker_adapter.blocking import BlockingRemoteLogMetadataClient
+from rlmm.errors import EngineFailed
 
 if TYPE_CHECKING:
-    from rlmm.library import RemoteLogMetadata
+    from pathlib import Path
+    from types import TracebackType
 
-OFFSETS = (0, 100, 300)
-_READY_S = 30.0
-
-
-def recorded_events() -> list[SegmentMetadata | SegmentUpdate | PartitionDelete]:
-    """The events of the recorded history, in an order that keeps each partition's own."""
-    events = []
-    for record_set in recorded_history().record_sets:
-        for batch in walk(record_set.data):
-            assert isinstance(batch, Batch), batch
-            for _, value in batch.values():
-                event = decode(value)
-                assert isinstance(event, SegmentMetadata | SegmentUpdate | PartitionDelete)
-                events.append(event)
-    return events
+_HTTP = re.compile(r"http://[^\"\s]+")
+_DEADLINE_S = 30.0
+_PAUSE_S = 0.02
 
 
-def partition_of(event: SegmentMetadata | SegmentUpdate | PartitionDelete) -> TopicIdPartition:
-    """The user partition that *event* is about."""
-    return event.partition if isinstance(event, PartitionDelete) else event.id.partition
+class DemoService:
+    """`rlmm serve` in *folder*, listening at *socket*; killed at the end if it still runs."""
 
+    def __init__(self, folder: Path, socket: Path) -> None:
+        self._process = subprocess.Popen(  # noqa: S603  # our own program, with a folder of ours
+            [
+                sys.executable, "-m", "rlmm", "serve", "--data-dir", str(folder),
+                "--sidecar-unix-path", str(socket), "--http-listen", "127.0.0.1:0",
+                "--logging-format", "json",
+            ],
+            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self._lines: list[str] = []
+        self._url = ""
+        self._has_url = threading.Event()
+        self._reader = threading.Thread(target=self._read, name="lines", daemon=True)
+        self._reader.start()
+        self._socket = socket
+        self._client: BlockingRemoteLogMetadataClient | None = None
+        self.refusals: dict[str, int] = {}
+        """Answers of `/readyz` before it was ready, by the state it told."""
 
-class Player:
-    """Does what a line asks for."""
+    @property
+    def client(self) -> BlockingRemoteLogMetadataClient:
+        """At its socket, as a broker would be."""
+        if self._client is None:
+            self._client = BlockingRemoteLogMetadataClient(
+                UnixAddress(self._socket), client="rlmm demo"
+            )
+        return self._client
 
-    def __init__(self, metadata: RemoteLogMetadata) -> None:
-        self._metadata = metadata
-        self._events = recorded_events()
-        self._partitions = sorted({partition_of(event) for event in self._events}, key=str)
+    def _read(self) -> None:
+        """Take its log lines, which nobody else does; one of them says where HTTP is."""
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            self._lines.append(line)
+            found = _HTTP.search(line)
+            if found is not None and not self._url:
+                self._url = found.group()
+                self._has_url.set()
+        self._has_url.set()
 
-    async def start(self) -> dict[str, Any]:
-        """Wait until everything is answered from."""
-        await self._metadata.wait_all_ready(timeout_s=_READY_S)
-        statistics = self._metadata.statistics()
-        restored = self._metadata.snapshot_positions()
-        followers = statistics.pump.followers.values()
-        replayed = sum(
-            (found.progress.target or 0) - restored.get(found.progress.partition, 0)
-            for found in followers
-        )
-        return {"partitions": len(followers), "restored": len(restored), "replayed": replayed}
-
-    async def write(self, first: int, stop: int) -> dict[str, Any]:
-        """Write events of the history, one after the other."""
-        verdicts: Counter[str] = Counter()
-        events = self._events[first:stop]
-        for event in events:
-            if isinstance(event, SegmentMetadata):
-                written = await self._metadata.add_segment(event)
-            elif isinstance(event, SegmentUpdate):
-                written = await self._metadata.update_segment(event)
-            else:
-                written = await self._metadata.put_partition_delete(event)
-            verdicts[type(written.verdict).__name__.lower()] += 1
-        return {"count": len(events), "verdicts": dict(verdicts)}
-
-    async def snapshot(self) -> dict[str, Any]:
-        """Write snapshots of what changed."""
-        return {"written": list((await self._metadata.write_snapshots()).written)}
-
-    async def answers(self) -> dict[str, Any]:
-        """What is known of every user partition."""
-        found = {}
-        for partition in self._partitions:
-            segments = await self._metadata.segments(partition)
-            lookups = []
-            for offset in OFFSETS:
-                segment = await self._metadata.segment_for(partition, 0, offset)
-                lookups.append((offset, None if segment is None else _named(segment)))
-            found[f"{partition.topic}-{partition.partition}"] = {
-                "segments": len(segments),
-                "bytes": await self._metadata.size(partition),
-                "highest": await self._metadata.highest_offset(partition, 0),
-                "lookups": lookups,
-                "listed": [repr(segment) for segment in segments],
-            }
-        return {"partitions": found}
-
-    async def trouble(self) -> dict[str, Any]:
-        """What is refused, and in which words."""
-        known = next(one for one in self._partitions if one.topic == "payments")
-        segment = (await self._metadata.segments(known))[0]
-        unknown = SegmentId(known, Uuid(b"never started..."))
-        finished = SegmentState.COPY_SEGMENT_FINISHED
-        rows = []
-        for what, event in (
-            ("a finish without a start", SegmentUpdate(unknown, 1, 0, None, finished)),
-            ("a deletion without a beginning", _update(segment)),
-        ):
-            rows.append((what, *await self._refused(event)))
-        nobody = TopicIdPartition(known.topic_id, known.topic, 99)
-        try:
-            await self._metadata.segments(nobody)
-        except RlmmError as error:
-            rows.append(("the segments of payments-99", error.code, _why(error)))
-        return {"rows": rows}
-
-    async def _refused(self, event: Event) -> tuple[str, str]:
-        try:
-            assert isinstance(event, SegmentUpdate)
-            await self._metadata.update_segment(event)
-        except RlmmError as error:
-            return error.code, _why(error)
-        return "", "taken"
-
-
-def _update(segment: SegmentMetadata) -> SegmentUpdate:
-    state = SegmentState.DELETE_SEGMENT_FINISHED
-    return SegmentUpdate(segment.id, segment.broker_id, 0, segment.custom_metadata, state)
-
-
-def _why(error: RlmmError) -> str:
-    """The reason of an error in few words."""
-    if isinstance(error, EventRejected):
-        return f"{error.reason} ({error.current or 'absent'})"
-    return str(error).rpartition(": ")[2]
-
-
-def _named(segment: SegmentMetadata) -> str:
-    return f"{segment.id.uuid} {segment.start_offset}-{segment.last_offset}"
-
-
-async def play(folder: Path) -> None:
-    """Serve until told to stop, or killed."""
-    loop = asyncio.get_running_loop()
-    async with open_metadata(folder / "log", snapshots=folder / "snapshots") as metadata:
-        player = Player(metadata)
+    def wait_ready(self) -> dict[str, Any]:
+        """Ask by HTTP whether it is ready until it is; what it says of itself then."""
+        deadline_s = time.monotonic() + _DEADLINE_S
+        self._has_url.wait(_DEADLINE_S)
         while True:
-            line = await loop.run_in_executor(None, sys.stdin.readline)
-            command, *numbers = json.loads(line) if line else ("stop",)
-            if command == "stop":
-                break
-            answer = await getattr(player, command)(*numbers)
-            sys.stdout.write(json.dumps(answer) + "\n")
-            sys.stdout.flush()
-    sys.stdout.write("{}\n")
-    sys.stdout.flush()
+            code, answer = self.get("/readyz")
+            if code == 200:
+                return answer
+            state = str(answer.get("status", code))
+            self.refusals[state] = self.refusals.get(state, 0) + 1
+            if time.monotonic() > deadline_s:
+                self._fail(f"the demonstration's service is not ready: {answer}")
+            time.sleep(_PAUSE_S)
 
+    def get(self, path: str) -> tuple[int, dict[str, Any]]:
+        """What HTTP answers: the status, and the document."""
+        code, text = self._fetch(path)
+        found: dict[str, Any] = json.loads(text)
+        return code, found
 
-if __name__ == "__main__":
-    logging.basicConfig(level=logging.ERROR)  # the story is told by who asked for it
-    asyncio.run(play(Path(sys.argv[1])))
+    def metrics(self, *samples: str) -> list[tuple[str, str]]:
+        """These samples, as Prometheus reads them."""
+        _, text = self._fetch("/metrics")
+        told = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+        return [(sample, told[sample]) for sample in samples]
+
+    def _fetch(self, path: str) -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(self._url + path, timeout=_DEADLINE_S) as answer:  # noqa: S310
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+        except (OSError, ValueError) as error:
+            self._fail(f"the demonstration's service does not answer by HTTP: {error}")
+
+    def _fail(self, message: str) -> NoReturn:
+        last = "".join(self._lines[-3:])
+        raise EngineFailed(f"{message}; status {self._process.poll()}; its last lines:\n{last}")
+
+    def kill(self) -> int:
+        """End it as a power loss of the process would; its status."""
+        self._hang_up()
+        self._process.send_signal(signal.SIGKILL)
+        return self._process.wait()
+
+    def stop(self) -> int:
+        """Ask it to stop, as systemd or Kubernetes do; its status."""
+        self._hang_up()
+        self._process.send_signal(signal.SIGTERM)
+        return self._process.wait(_DEADLINE_S)
+
+    def _hang_up(self) -> None:
+        if self._client is not None:
+            self._client.close()
+
+    def snapshot(self, folder: Path) -> None:
+        """Have it write snapshots of what changed."""
+        subprocess.run(  # noqa: S603
+            [sys.executable, "-m", "rlmm", "snapshot", "write", "--data-dir", str(folder)],
+            check=True, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._hang_up()
+        self._process.kill()
+        self._process.wait()
+        self._reader.join(_DEADLINE_S)
+        assert self._process.stderr is not None
+        self._process.stderr.close()

@@ -9,6 +9,7 @@ cannot connect, 4 not ready, 5 a part of the service failed, 6 a part would not 
 from __future__ import annotations
 
 import importlib
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -31,6 +32,11 @@ SUBCOMMANDS = {
     "snapshot": "rlmm.cli.snapshot_write:snapshot",
 }
 """Name of each subcommand -> where its click command stands, as module:attribute."""
+
+
+def error_line(error: RlmmError) -> str:
+    """What a person is told of an error that ends a command: one line."""
+    return f"rlmm: {error.code}: {' '.join(str(error).split())}"
 
 
 class CommandGroup(click.Group):
@@ -56,8 +62,8 @@ class CommandGroup(click.Group):
         try:
             return super().invoke(ctx)
         except RlmmError as error:
-            message = " ".join(str(error).split())
-            click.echo(f"rlmm: {error.code}: {message}", err=True)
+            with suppress(OSError):  # nobody reads it: the exit code says it as well
+                click.echo(error_line(error), err=True)
             ctx.exit(error.exit_code)
         except click.FileError as error:
             error.show()

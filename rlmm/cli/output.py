@@ -121,7 +121,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[obje
     table = Table(box=None, pad_edge=False)
     for column, name in enumerate(columns):
         numbers = bool(rows) and all(isinstance(row[column], int) for row in rows)
-        table.add_column(name, justify="right" if numbers else "left")
+        table.add_column(name, justify="right" if numbers else "left", overflow="fold")
     for row in rows:
         table.add_row(*(str(cell) for cell in row))
     with console.capture() as captured:

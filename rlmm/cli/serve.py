@@ -7,35 +7,48 @@ import logging
 import os
 import signal
 import sys
-from functools import partial
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from rlmm.cli.config import config_options
-from rlmm.cli.snapshot_write import write_report
+from rlmm import __version__
+from rlmm.access.door import Door
+from rlmm.cli.config import source_options
+from rlmm.cli.main import error_line
+from rlmm.cli.reloading import EarlySignals, Reloading
+from rlmm.cli.snapshot_asking import Reports
 from rlmm.config.process import Mode
 from rlmm.errors import RlmmError, StopTimedOut
 from rlmm.folder_lock import folder_lock
-from rlmm.planning import plan_of
-from rlmm.service import SNAPSHOT_SIGNAL, serve
-from rlmm.telemetry.logs import set_up
+from rlmm.http.sources import Sources as Shown
+from rlmm.notify import Notices
+from rlmm.planning import LOG_FOLDER, engines_of, folder_of, http_of, plans_of, sidecar_of
+from rlmm.service import SNAPSHOT_SIGNAL, pool_over, serve
+from rlmm.telemetry.logs import is_json, set_up
+from rlmm.telemetry.settings import LogFormat, LoggingSettings
 
 if TYPE_CHECKING:
+    from rlmm.cli.config import Sources
     from rlmm.config.loading import Loaded
-    from rlmm.config.sections import Config
+    from rlmm.engines import Service
     from rlmm.telemetry.logs import LogLines
 
 _log = logging.getLogger(__name__)
+
+_POOL_S = 2.0
+"""What work in threads has to end when all else has."""
 
 
 @click.command(
     "serve",
     epilog="Every key of docs/configuration.md is a flag, too. SIGTERM stops in order and within "
-    "shutdown_timeout_ms, SIGUSR1 writes snapshots of what changed.",
+    "shutdown_timeout_ms, SIGUSR1 writes snapshots of what changed, SIGHUP reads the configuration "
+    "again and takes over logging.*, which changes log levels, and looks for new tokens and "
+    "certificates in their files.",
 )
-@config_options
-def serve_command(*, configuration: Loaded) -> None:
+@source_options
+def serve_command(*, sources: Sources) -> None:
     """
     Follow a metadata log, answer from it and take writes, until SIGTERM or SIGINT.
 
@@ -43,42 +56,137 @@ def serve_command(*, configuration: Loaded) -> None:
     codes: 0 stopped in order, 2 configuration, 3 the log cannot be used, 5 a part has failed, 6
     something would not end in time and is named.
     """
-    config = configuration.config
-    # Whoever finds the lock may ask for snapshots before there is anybody to take them.
+    # Whoever finds the lock may ask for something before there is anybody to do it.
     signal.signal(SNAPSHOT_SIGNAL, signal.SIG_IGN)
-    is_observer = config.process.mode is Mode.OBSERVER
-    with (
-        set_up(config.logging) as lines,
-        folder_lock(config.process.data_dir, is_observer=is_observer),
-    ):
-        try:
-            asyncio.run(_serve(config, lines))
-        except RlmmError as error:
-            _log.critical("%s: %s", error.code, error)
-            raise
-
-
-async def _serve(config: Config, lines: LogLines) -> None:
-    plan = plan_of(config)
-    process = config.process
-    _log.info(
-        "serving from %s: log %s, mode %s, assignment %s, pid %d",
-        process.data_dir,
-        config.log.kind,
-        process.mode,
-        process.assignment,
-        os.getpid(),
-    )
+    early = EarlySignals()
+    early.remember()
+    form = _format_said(sources)
     try:
-        await serve(
-            [plan],
-            process.shutdown_timeout_ms / 1_000,
-            beside={"log lines": lines.run},
-            report=partial(write_report, process.data_dir),
-        )
+        configuration = sources.load()
+        config = configuration.config
+        form = config.logging.format
+        engines = configuration.clusters.values() or [config]
+        is_observer = all(each.process.mode is Mode.OBSERVER for each in engines)
+        with set_up(config.logging) as lines:
+            try:
+                with folder_lock(config.process.data_dir, is_observer=is_observer):
+                    asyncio.run(_serve_to_the_end(sources, configuration, lines, early))
+            finally:
+                form = lines.form
+    except RlmmError as error:
+        _end(error, form)
+
+
+async def _serve_to_the_end(
+    sources: Sources, configuration: Loaded, lines: LogLines, early: EarlySignals
+) -> None:
+    """As `_serve`; then no thread holds up the interpreter's own end."""
+    failure: RlmmError | None = None
+    try:
+        await _serve(sources, configuration, lines, early)
+    except RlmmError as error:
+        failure = error
+    try:
+        await pool_over(_POOL_S)
     except StopTimedOut as error:
-        # What hangs would hold up the interpreter's own end as well: leave without it.
-        _log.critical("%s: %s", error.code, error)
-        logging.shutdown()
+        if failure is not None:
+            _log.error("%s", error)
+        _leave(failure or error, lines)
+    if failure is not None:
+        raise failure
+
+
+async def _serve(
+    sources: Sources, configuration: Loaded, lines: LogLines, early: EarlySignals
+) -> None:
+    config = configuration.config
+    for notice in configuration.notices:
+        _log.warning("%s", notice)
+    process = config.process
+    if configuration.clusters and (process.data_dir / LOG_FOLDER).exists():
+        _log.warning(
+            "%s is of none of the clusters and is not served: move it to the folder of one",
+            process.data_dir / LOG_FOLDER,
+        )
+    for name, each in configuration.clusters.items() or [(None, config)]:
+        _log.info(
+            "serving from %s: log %s, mode %s, assignment %s, pid %d",
+            folder_of(each, name),
+            each.log.kind,
+            each.process.mode,
+            each.process.assignment,
+            os.getpid(),
+            extra={} if name is None else {"cluster": name},
+        )
+    door = await asyncio.to_thread(Door, config.access, config.tls)
+    engines = engines_of(configuration)
+    sidecar = sidecar_of(configuration, engines, door)
+    shown = Shown(
+        __version__,
+        lines=lines.statistics,
+        sidecar=sidecar.statistics,
+        access=door.statistics,
+    )
+    notices = Notices(
+        os.environ, sidecar.listening.is_set, config.http.heartbeat_age_ms_max / 1_000
+    )
+    reloading = Reloading(sources, configuration, lines, door.ask_to_look, notices.reloading, early)
+    http = http_of(configuration, shown, door)
+
+    def begin(service: Service) -> None:
+        shown.begin(service)
+        notices.begin(service)
+
+    async with http:
+        try:
+            with reloading.heeding(), notices.telling():
+                await serve(
+                    plans_of(configuration),
+                    process.shutdown_timeout_ms / 1_000,
+                    beside={
+                        "log lines": lines.run,
+                        "log levels": reloading.run,
+                        "clusters": engines.run,
+                        "access": door.run,
+                        "sidecar": sidecar.run,
+                    },
+                    report=Reports(process.data_dir).add,
+                    on_made=begin,
+                    on_started=engines.begin,
+                    on_ending=notices.stopping,
+                )
+        except StopTimedOut as error:
+            _leave(error, lines)
+
+
+def _leave(error: RlmmError, lines: LogLines) -> NoReturn:
+    """What hangs would hold up the interpreter's own end as well: leave without it."""
+    lines.tell_repeats(is_end=True)
+    _tell(error, lines.form)
+    logging.shutdown()
+    if sys.stderr is not None:
         sys.stderr.flush()
-        os._exit(error.exit_code)
+    os._exit(error.exit_code)
+
+
+def _format_said(sources: Sources) -> LogFormat:
+    """How lines look when there is no configuration to say it."""
+    said = sources.said("logging_format")
+    return LogFormat(said) if said in set(LogFormat) else LogFormat.AUTO
+
+
+def _end(error: RlmmError, form: LogFormat) -> NoReturn:
+    """End the command with what it failed of."""
+    _tell(error, form)
+    raise click.exceptions.Exit(error.exit_code) from error
+
+
+def _tell(error: RlmmError, form: LogFormat) -> None:
+    """The last line: JSON where the lines before it are, else for people; never both."""
+    if not is_json(form, sys.stderr):
+        with suppress(OSError):  # nobody reads it: the exit code says it as well
+            click.echo(error_line(error), err=True)
+        return
+    with set_up(LoggingSettings(format=form)):
+        fields = {"error": error.code, "exit_code": error.exit_code}
+        _log.critical("%s: %s", error.code, " ".join(str(error).split()), extra=fields)

@@ -2,13 +2,15 @@
 `rlmm snapshot`: what is in a snapshot folder, whether it is sound, and how it gets elsewhere.
 
 Reads and writes files alone; a running service is neither needed nor asked. Nothing is removed or
-overwritten by any of the commands.
+overwritten by any of the commands. A data folder stands for the folders of snapshots in it.
 """
 
 from __future__ import annotations
 
 import json
+import signal
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,14 +18,26 @@ import click
 
 from rlmm.cli.main import EXIT_FOUND
 from rlmm.cli.output import OUTPUTS, print_table
+from rlmm.cli.snapshot_folders import chosen_root, held_alone, root_to_fill, snapshot_roots
 from rlmm.errors import ConfigError, InvalidArgument, RlmmError, SnapshotError
 from rlmm.metadata.ids import Uuid
-from rlmm.snapshot.inspection import examine, examine_file, glance, stored_below
-from rlmm.snapshot.transfer import export, import_from
+from rlmm.service import SNAPSHOT_SIGNAL
+from rlmm.snapshot.atomic import SNAPSHOT_DISK
+from rlmm.snapshot.files import opened
+from rlmm.snapshot.inspection import (
+    examine,
+    examine_stranger,
+    glance,
+    glance_stranger,
+    stored_below,
+)
+from rlmm.snapshot.transfer import TAR, export, files_of, import_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from rlmm.snapshot.archive import Opener
+    from rlmm.snapshot.catalog import Stored
     from rlmm.snapshot.inspection import Judged
     from rlmm.snapshot.transfer import Transferred
 
@@ -52,16 +66,21 @@ def snapshot() -> None:
 
 
 @snapshot.command("list")
-@_FOLDER
+@click.argument("path", type=click.Path(path_type=Path))
 @_OUTPUT
-def list_command(folder: Path, *, output: str) -> None:
+def list_command(path: Path, *, output: str) -> None:
     """
-    List the snapshots below FOLDER, the newest of each metadata partition first.
+    List the snapshots in PATH, the newest of each metadata partition first.
 
-    Reads the header of each and nothing else. Exit code 0, or 1 when one cannot be used.
+    PATH is a folder of snapshots, the data folder of a service, a .tar as export makes it, or one
+    snapshot. Reads the header of each and nothing else. Exit code 0, 1 when one cannot be used, 2
+    when there are none.
     """
-    _require_folder(folder)
-    _finish([glance(stored) for stored in stored_below(folder)], output)
+    if path.is_file():
+        found = [glance_stranger(name, opener) for name, opener in _in_file(path)]
+    else:
+        found = [glance(stored) for stored in _stored_below(path)]
+    _finish(found, output)
 
 
 @snapshot.command("verify")
@@ -69,17 +88,18 @@ def list_command(folder: Path, *, output: str) -> None:
 @_OUTPUT
 def verify_command(paths: tuple[Path, ...], *, output: str) -> None:
     """
-    Check snapshots to the last row: those below each folder of PATHS, and each file.
+    Check snapshots to the last row: in each folder of PATHS, each .tar and each file.
 
-    Exit code 0 when all are sound, 1 when one is not.
+    A folder is one of snapshots, or the data folder of a service; a .tar is one that export makes.
+    Exit code 0 when all are sound, 1 when one is not, 2 when there are none in a folder or a .tar.
     """
-    judged: list[Judged] = []
+    checks: list[Callable[[], Judged]] = []
     for path in paths:
         if path.is_dir():
-            judged += [examine(stored) for stored in stored_below(path)]
+            checks += [partial(examine, stored) for stored in _stored_below(path)]
         else:
-            judged.append(examine_file(path))
-    _finish(judged, output)
+            checks += [partial(examine_stranger, *found) for found in _in_file(path)]
+    _finish([check() for check in checks], output)
 
 
 @snapshot.command("export")
@@ -94,11 +114,13 @@ def export_command(
     """
     Copy the newest good snapshot of each metadata partition from FOLDER to TARGET.
 
-    TARGET is one file when its name ends with .tar, else a folder; neither may be there already.
-    Exit code 0, 1 when a damaged one was passed over, 2 for a wrong TARGET or an unclear choice.
+    FOLDER is a folder of snapshots, or the data folder of a service. TARGET is one file when its
+    name ends with .tar, else a folder; neither may be there already.
+    Exit code 0, 1 when a damaged one was passed over, 2 for a wrong TARGET, an unclear choice, or
+    when there are none.
     """
-    _require_folder(folder)
-    _finish_transfer("exported", lambda: export(folder, target, cluster_id, topic_id), output)
+    root = chosen_root(folder, cluster_id, topic_id)
+    _finish_transfer("exported", lambda: export(root, target, cluster_id, topic_id), output)
 
 
 @snapshot.command("import")
@@ -113,18 +135,37 @@ def import_command(
     """
     Install the snapshots of SOURCE, a folder, a .tar or one snapshot, into FOLDER.
 
-    For a service that is not running. Every file is checked to the last row first, and all must be
-    of one log; with one that is not, nothing is installed. What is there stays. Which log the
-    service follows is checked again when it starts. Exit code 0, or 1 when something was refused or
-    stood in the way.
+    FOLDER is the data folder of a service, or of one of its clusters, and they go into its
+    `snapshots`; so they do where it is empty or not there yet: a service that is started on it
+    begins from them. Or it is a folder of snapshots itself: one that holds some, or is called
+    `snapshots`. No service may run on it. Every file is checked to the last row first, and all must
+    be of one log; with one that is not, nothing is installed. What is there stays. Which log the
+    service follows is checked again when it starts. Exit code 0, 1 when something was refused or
+    stood in the way, 2 for a FOLDER that is a log, unclear or in use.
     """
-    _finish_transfer("installed", lambda: import_from(source, folder, cluster_id, topic_id), output)
+    root = root_to_fill(folder)
+    # Whoever finds the lock may ask for snapshots, which nobody here writes.
+    signal.signal(SNAPSHOT_SIGNAL, signal.SIG_IGN)
+    with held_alone(root):
+        _finish_transfer(
+            "installed", lambda: import_from(source, root, cluster_id, topic_id), output, root
+        )
 
 
-def _require_folder(folder: Path) -> None:
-    if not folder.is_dir():
-        msg = f"{folder}: no such folder"
+def _in_file(path: Path) -> list[tuple[str, Opener]]:
+    """The snapshots in a tar, of which there are some; any other file is taken for a snapshot."""
+    if not path.name.endswith(TAR):
+        return [(str(path), lambda: opened(SNAPSHOT_DISK, path))]
+    found = list(files_of(path))
+    if not found:
+        msg = f"{path} holds no snapshots"
         raise ConfigError(msg)
+    return found
+
+
+def _stored_below(folder: Path) -> list[Stored]:
+    """The snapshots in all the folders that *folder* stands for; there are some."""
+    return [stored for root in snapshot_roots(folder) for stored in stored_below(root)]
 
 
 def _finish(judged: Sequence[Judged], output: str) -> None:
@@ -139,7 +180,10 @@ def _finish(judged: Sequence[Judged], output: str) -> None:
         click.get_current_context().exit(EXIT_FOUND)
 
 
-def _finish_transfer(done: str, transfer: Callable[[], Transferred], output: str) -> None:
+def _finish_transfer(
+    done: str, transfer: Callable[[], Transferred], output: str, root: Path | None = None
+) -> None:
+    """Print, with the folder *root* that was filled, and end with 1 when something is left."""
     try:
         found = transfer()
     except OSError as error:
@@ -152,10 +196,13 @@ def _finish_transfer(done: str, transfer: Callable[[], Transferred], output: str
         "in_the_way": found.in_the_way,
     }
     if output == "json":
-        document = {name: [_as_json(one) for one in judged] for name, judged in groups.items()}
+        document: dict[str, object] = {} if root is None else {"folder": str(root)}
+        document |= {name: [_as_json(one) for one in judged] for name, judged in groups.items()}
         click.echo(json.dumps(document, indent=2))
     else:
         _print(found.done)
+        if root is not None and found.done:
+            click.echo(f"into {_plain(str(root))}")
         for one in found.refused:
             click.echo(f"REFUSED {_fault(one)}")
         for one in found.in_the_way:

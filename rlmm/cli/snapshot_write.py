@@ -1,133 +1,131 @@
 """
 `rlmm snapshot write`: snapshots now, by the running service or without one.
 
-A running service is asked by a signal, and answers in a file beside its data; only the process that
-holds a data folder writes there.
+A running service is asked, see `snapshot_asking`; only the process that holds a data folder writes
+there. Without one, every log is opened as an observer does: none is begun, or changed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import logging
-import os
+import math
 import signal
-import time
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rlmm.cli.config import config_options
 from rlmm.cli.main import EXIT_FOUND
 from rlmm.cli.snapshot import snapshot
+from rlmm.cli.snapshot_asking import ask, plain
+from rlmm.config.process import LogKind
 from rlmm.errors import ConfigError, NotReady
 from rlmm.folder_lock import folder_lock, owner_pid
 from rlmm.once import write_snapshots_once
-from rlmm.planning import plan_of
+from rlmm.planning import LOG_FOLDER, folder_of, observing, plans_of
 from rlmm.service import SNAPSHOT_SIGNAL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
+    from rlmm.cli.snapshot_asking import Document
     from rlmm.config.loading import Loaded
-    from rlmm.config.sections import Config
-    from rlmm.snapshot.writer import Flushed
 
-__all__ = ["snapshot", "write_report"]
+__all__ = ["snapshot"]
 
-_log = logging.getLogger(__name__)
-
-REPORT = "snapshot-report.json"
-_LOOK_S = 0.05
+_WAIT_S_MAX = 86_400.0
 
 
-async def write_report(data_dir: Path, done: Mapping[str, Flushed]) -> None:
-    """
-    Say what became of the snapshots that somebody asked the service for. Where that cannot be
-    written it is logged: serving goes on.
-    """
-    text = json.dumps({name: _plain(flushed) for name, flushed in done.items()})
+class _Seconds(click.FloatRange):
+    """A time that ends: neither infinite nor, as a range alone would let it be, no number."""
 
-    def write() -> None:
-        temporary = data_dir / f".{REPORT}"
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(data_dir / REPORT)
-
-    try:
-        await asyncio.to_thread(write)
-    except OSError as error:
-        _log.warning("%s not written: %s", data_dir / REPORT, error)
-
-
-def _plain(flushed: Flushed) -> dict[str, object]:
-    return {
-        "written": list(flushed.written),
-        "unchanged": list(flushed.unchanged),
-        "failed": {str(partition): str(error) for partition, error in flushed.failed.items()},
-    }
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        seconds: float = super().convert(value, param, ctx)
+        if math.isnan(seconds):
+            self.fail(f"{value!r} is no number of seconds.", param, ctx)
+        return seconds
 
 
 @snapshot.command("write")
 @config_options
-@click.option("--wait", "wait_s", type=float, default=60.0, show_default=True, metavar="SECONDS")
+@click.option(
+    "--wait",
+    "wait_s",
+    type=_Seconds(0, _WAIT_S_MAX, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Longest time that it may take for all logs, a day at most.",
+)
 def write_command(*, configuration: Loaded, wait_s: float) -> None:
     """
     Write a snapshot of every metadata partition that changed since its last one.
 
     Where a service runs on the data folder, it does that and tells; else the log is read here, up
-    to its end, and nothing is written into it. Exit code 0, 1 when one could not be written, 4 when
-    the end was not reached within --wait.
+    to its end, and nothing is written into it: all logs within --wait, of which a fifth is left for
+    the writing. Exit code 0, 1 when one could not be written, 2 where none are kept, there is no
+    log, or the service cannot be asked, 3 when a log cannot be used, 4 when one was not reached or
+    not read to its end: here within --wait, by the service before it was asked. Of several logs the
+    highest.
     """
-    config = configuration.config
-    pid = owner_pid(config.process.data_dir)
-    if pid is None:
-        document = _write_here(config, wait_s)
+    data_dir = configuration.config.process.data_dir
+    pid = owner_pid(data_dir)
+    if pid is not None:
+        document = ask(data_dir, pid, wait_s)
+        is_each_meant = False  # a service may well follow a log of which nothing can be kept
     else:
-        document = _ask(config.process.data_dir, pid, wait_s)
+        document = _write_here(observing(configuration), wait_s)
+        is_each_meant = True
     click.echo(json.dumps(document, indent=2))
-    not_ready = document.get("not_ready")
-    if not_ready:
-        msg = f"metadata partitions {not_ready} were not read to their end in {wait_s:g} s"
-        raise NotReady(msg)
-    engines = [found for found in document.values() if isinstance(found, dict)]
-    if any(found["failed"] for found in engines):
-        click.get_current_context().exit(EXIT_FOUND)
+    _end(document, is_each_meant=is_each_meant)
 
 
-def _write_here(config: Config, wait_s: float) -> dict[str, object]:
-    plan = plan_of(config)
-    if plan.snapshots is None:
-        msg = f"log.kind is {config.log.kind}: nothing of it is kept"
+def _end(document: Document, *, is_each_meant: bool) -> None:
+    """The exit code, and all that is wrong with any of the logs."""
+    codes = [EXIT_FOUND for found in document.values() if found["failed"]]
+    errors = {name: found["error"] for name, found in document.items() if "error" in found}
+    for name, found in document.items():
+        if found["not_ready"]:
+            message = f"metadata partitions {found['not_ready']} were not read to their end"
+            _tell(NotReady.code, name, message)
+            codes.append(NotReady.exit_code)
+    for name, error in errors.items():
+        if is_each_meant or len(errors) == len(document) or error["code"] != ConfigError.code:
+            _tell(error["code"], name, error["message"])
+            codes.append(error["exit_code"])
+    if codes:
+        click.get_current_context().exit(max(codes))
+
+
+def _tell(code: str, name: str, message: str) -> None:
+    with suppress(OSError):  # nobody reads it: the exit code says it as well
+        click.echo(f"rlmm: {code}: {name}: {' '.join(message.split())}", err=True)
+
+
+def _write_here(configuration: Loaded, wait_s: float) -> Document:
+    data_dir = configuration.config.process.data_dir
+    plans = [plan for plan in plans_of(configuration) if plan.snapshots is not None]
+    if not plans:
+        msg = "log.kind is memory: nothing of it is kept"
         raise ConfigError(msg)
+    _require_anything(configuration)
     # Whoever finds the lock may ask for snapshots: they are being written.
     signal.signal(SNAPSHOT_SIGNAL, signal.SIG_IGN)
-    with folder_lock(config.process.data_dir):
-        done = asyncio.run(write_snapshots_once(plan, wait_s))
-    return {plan.name: _plain(done.flushed), "not_ready": list(done.not_ready)}
+    with folder_lock(data_dir):
+        done = asyncio.run(write_snapshots_once(plans, wait_s))
+    return {name: plain(asked) for name, asked in done.items()}
 
 
-def _ask(data_dir: Path, pid: int, wait_s: float) -> dict[str, object]:
-    """Have the running service write, and wait until it says that it has."""
-    report = data_dir / REPORT
-    before = _age_of(report)
-    try:
-        os.kill(pid, SNAPSHOT_SIGNAL)
-    except OSError as error:
-        msg = f"process {pid}, which holds {data_dir}, cannot be asked: {error.strerror}"
-        raise ConfigError(msg) from error
-    end_s = time.monotonic() + wait_s
-    while _age_of(report) == before:
-        if time.monotonic() > end_s:
-            msg = f"process {pid} has written no snapshots in {wait_s:g} s; look at its log"
-            raise NotReady(msg)
-        time.sleep(_LOOK_S)
-    found: dict[str, object] = json.loads(report.read_text(encoding="utf-8"))
-    return found
-
-
-def _age_of(path: Path) -> int | None:
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return None
+def _require_anything(configuration: Loaded) -> None:
+    """Refuse, before a folder is made, where all logs are embedded ones that are not there."""
+    folders = []
+    for name, config in configuration.clusters.items() or [(None, configuration.config)]:
+        if config.log.kind is LogKind.KAFKA:
+            return
+        if config.log.kind is LogKind.FILES:
+            folders.append(folder_of(config, name) / LOG_FOLDER)
+    if not any(folder.is_dir() for folder in folders):
+        msg = f"{', '.join(map(str, folders))} does not exist: there is no log to be read"
+        raise ConfigError(msg)

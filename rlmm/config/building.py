@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rlmm.config.keys import Key
 
 _SERVERS = "kafka_bootstrap_servers"
+_LEARNED = "sidecar_clusters_max"
 _NOBODY = "localhost:1"
 """Stands for the servers while it is tried whether the user's are to blame; never asked."""
 _LEADING_KEY = re.compile(r"([\w.]+)(?= must )", re.ASCII)
@@ -53,6 +54,9 @@ class Building:
             "log": {("kind",): kind},
             "kafka": {("is_observer",): mode is Mode.OBSERVER},
         }
+        if _SERVERS not in self.values:
+            derived["kafka"]["bootstrap_servers",] = ()
+            derived["kafka"]["is_learned",] = True
         tokens = self._tokens()
         if tokens is not None:
             derived["kafka"]["security", "token_provider"] = tokens
@@ -85,9 +89,13 @@ class Building:
             why = self.given["log_kind"] if said else found[kind]
             msg = f"{other} is of another log than the one of {why}, {kind}: set only one of them"
             raise ConfigError(msg)
-        if kind is LogKind.KAFKA and _SERVERS not in self.values:
+        may_learn = _LEARNED in self.values
+        if kind is LogKind.KAFKA and _SERVERS not in self.values and not may_learn:
             why = self.given["log_kind"] if said else found[kind]
-            msg = f"kafka.bootstrap.servers must be set, because of {why}"
+            msg = (
+                f"kafka.bootstrap.servers must be set, because of {why}; or sidecar.clusters_max, "
+                "so that a broker may tell them"
+            )
             raise ConfigError(msg)
         return kind
 
@@ -164,6 +172,12 @@ class Building:
             msg = (
                 f"{self.given['assignment']} must not be {config.process.assignment}: only a Kafka "
                 f"cluster can be asked, and log.kind is {config.log.kind}"
+            )
+            raise ConfigError(msg)
+        if config.kafka is None and config.sidecar.clusters_max:
+            msg = (
+                f"{self.given[_LEARNED]} is for log.kind = kafka, and log.kind is "
+                f"{config.log.kind}: another cluster's metadata lives in another log"
             )
             raise ConfigError(msg)
         if config.kafka is not None and config.log.num_partitions is not None:

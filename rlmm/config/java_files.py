@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rlmm.config.kafka_names import Given, client_values, is_client_key
-from rlmm.config.layers import Layer
+from rlmm.config.layers import Layer, file_bytes
 from rlmm.config.properties import ENCODING, parse_properties
 from rlmm.errors import ConfigError
 from rlmm.log.kafka.settings import SecurityProtocol
@@ -69,7 +69,7 @@ def server_layer(path: Path) -> Layer:
 
 def _read(path: Path, named_by: str) -> dict[str, Given]:
     try:
-        text = path.read_bytes().decode(ENCODING)
+        text = file_bytes(path).decode(ENCODING)
     except OSError as error:
         msg = f"kafka.{named_by}: {path} cannot be read: {error.strerror}"
         raise ConfigError(msg) from error

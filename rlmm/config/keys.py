@@ -19,7 +19,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlmm.config.sections import DOTTED, PREFIXES, Config
+from rlmm.config.sections import (
+    DOTTED,
+    OF_A_CLUSTER,
+    PREFIXES,
+    PROCESS_KEYS_OF_A_CLUSTER,
+    Config,
+)
 from rlmm.log.kafka.settings import Secret
 
 if TYPE_CHECKING:
@@ -33,11 +39,11 @@ _KAFKA_FLAGS = {
     "kafka_server_properties": "--server-properties",
 }
 """Flags that Kafka's own tools have."""
-_DERIVED = {"is_observer", "token_provider"}
-"""Fields that follow from other keys: `mode`, and the file of tokens."""
+_DERIVED = {"is_learned", "is_observer", "token_provider"}
+"""Fields that follow from other keys: servers that are not set, `mode`, and the file of tokens."""
 _WITHOUT_NAME = {"security"}
 """A part of the Kafka client whose keys have Kafka's whole names already."""
-_TYPE_CHECKING_NAMES: dict[str, Any] = {"Path": Path, "TokenProvider": object}
+_TYPE_CHECKING_NAMES: dict[str, Any] = {"Path": Path, "Secret": Secret, "TokenProvider": object}
 """What sections name in their annotations but import only for the type checker."""
 
 
@@ -72,6 +78,11 @@ class Key:
     def is_secret(self) -> bool:
         """Whether no text may show its value."""
         return self.kind is Secret
+
+    @property
+    def is_of_cluster(self) -> bool:
+        """Whether each of several clusters may have a value of its own."""
+        return self.section in OF_A_CLUSTER or self.field[0] in PROCESS_KEYS_OF_A_CLUSTER
 
     @property
     def is_text(self) -> bool:

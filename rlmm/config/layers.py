@@ -1,5 +1,6 @@
 """
-Where values stand: flags, environment, the TOML file. Each source becomes one layer of values.
+Where values stand: flags, environment, the TOML file. Each source becomes one layer of values, with
+one more for each cluster of which it says something.
 
 A layer keeps for every value how its key was written and where, so that whatever is wrong with it
 is told in the user's own words. Reads the TOML file and nothing else.
@@ -7,9 +8,11 @@ is told in the user's own words. Reads the TOML file and nothing else.
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rlmm.config.kafka_names import CLIENT_ALIASES, Given, client_values
@@ -17,7 +20,7 @@ from rlmm.config.keys import ENV_PREFIX, KEYS, name_of, nearest
 from rlmm.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 CONFIG_VARIABLE = f"{ENV_PREFIX}CONFIG"
@@ -25,7 +28,15 @@ CONFIG_VARIABLE = f"{ENV_PREFIX}CONFIG"
 ENVIRONMENT = "environment"
 FLAG = "flag"
 
+FILE_BYTES_MAX = 1 << 20
+"""No configuration is longer; a device that never ends is."""
+
+CLUSTERS = "clusters"
+"""The table whose tables are clusters, by name."""
+
 _KAFKA = "kafka_"
+_CLUSTER_VARIABLES = f"{ENV_PREFIX}{CLUSTERS.upper()}_"
+_CLUSTER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 _KUBERNETES = re.compile(
     rf"{ENV_PREFIX}(?:\w+_)?(?:SERVICE_(?:HOST|PORT(?:_\w+)?)"
     r"|PORT(?:_[0-9]+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)"
@@ -40,6 +51,8 @@ class Layer:
     values: dict[str, Given] = field(default_factory=dict)
     unused: tuple[str, ...] = ()
     """Keys of a Java file that have no equivalent, as they are written there."""
+    clusters: Mapping[str, Layer] = field(default_factory=dict)
+    """What the source says of single clusters, by their names."""
 
 
 def flags_layer(flags: Mapping[str, str]) -> Layer:
@@ -63,37 +76,122 @@ def command_properties_layer(assignments: tuple[str, ...]) -> Layer:
     return Layer(values)
 
 
-def environment_layer(environ: Mapping[str, str]) -> Layer:
-    """The variables that begin with our prefix; one that means nothing is refused."""
+def environment_layer(environ: Mapping[str, str], clusters: Iterable[str] = ()) -> Layer:
+    """
+    The variables that begin with our prefix; one that means nothing is refused.
+
+    Those of one of *clusters* have its name before the key, as `RLMM_CLUSTERS_PROD_MODE`.
+    """
     given = {}
+    names = {f"{_CLUSTER_VARIABLES}{name_of(name).upper()}_": name for name in clusters}
+    of_clusters: dict[str, dict[str, Given]] = {}
     for variable, text in environ.items():
         if not variable.startswith(ENV_PREFIX) or variable == CONFIG_VARIABLE:
+            continue
+        prefix = _prefix_of(variable, names)
+        if prefix:
+            name = variable.removeprefix(prefix).lower()
+            of_clusters.setdefault(prefix, {})[name] = Given(text, variable, ENVIRONMENT)
             continue
         name = variable.removeprefix(ENV_PREFIX).lower()
         if not _is_known(name) and _KUBERNETES.fullmatch(variable):
             continue
         given[name] = Given(text, variable, ENVIRONMENT)
-    return _layer(given, [key.env for key in KEYS.values()])
+    own = {
+        names[prefix]: _cluster_layer(
+            values, [prefix + key.name.upper() for key in KEYS.values()], names[prefix]
+        )
+        for prefix, values in of_clusters.items()
+    }
+    return replace(_layer(given, [key.env for key in KEYS.values()]), clusters=own)
+
+
+def _prefix_of(variable: str, prefixes: Iterable[str]) -> str:
+    """
+    What the variable of a cluster begins with; empty for another one.
+
+    Where the name of one cluster begins with that of another, that one is meant of which the rest
+    is a key; the longer one where it is a key of neither.
+    """
+    fitting = sorted(filter(variable.startswith, prefixes), key=len)
+    known = [prefix for prefix in fitting if _is_known(variable.removeprefix(prefix).lower())]
+    return (known or fitting or [""])[-1]
 
 
 def toml_layer(path: Path) -> Layer:
     """The configuration file; tables and dots are one and the same in it."""
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        return _toml_layer(path)
     except OSError as error:
         msg = f"the configuration file {path} cannot be read: {error.strerror}"
         raise ConfigError(msg) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
+        # Beside what the parser objects to: numbers of thousands of digits, too deep tables.
         msg = f"the configuration file {path} is no TOML: {error}"
         raise ConfigError(msg) from error
-    given: dict[str, Given] = {}
-    for spelled, value in _flat(document):
-        name = name_of(spelled)
-        if name in given:
-            msg = f"{spelled} ({path}) is given twice, also as {given[name].written}"
+
+
+def file_bytes(path: Path) -> bytes:
+    """What a file of a configuration holds; `OSError` also where that has no end."""
+    with path.open("rb") as file:
+        found = file.read(FILE_BYTES_MAX + 1)
+    if len(found) > FILE_BYTES_MAX:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+    return found
+
+
+def _toml_layer(path: Path) -> Layer:
+    document = tomllib.loads(file_bytes(path).decode("utf-8"))
+    clusters = document.pop(CLUSTERS, None)
+    common = _layer(_table(document, path), [key.path for key in KEYS.values()])
+    return common if clusters is None else replace(common, clusters=_clusters(clusters, path))
+
+
+def _clusters(clusters: object, path: Path) -> dict[str, Layer]:
+    """The layers of the tables within `clusters`."""
+    if not isinstance(clusters, dict) or not clusters:
+        msg = f"{CLUSTERS} ({path}) must be tables, one for each cluster: [{CLUSTERS}.NAME]"
+        raise ConfigError(msg)
+    found: dict[str, Layer] = {}
+    alike: dict[str, str] = {}
+    for name, table in clusters.items():
+        if not _CLUSTER_NAME.fullmatch(name):
+            msg = (
+                f"{CLUSTERS}.{name} ({path}) must have a name of at most 100 letters, digits, '.', "
+                f"'_' and '-' that begins with a letter or a digit, got {name[:200]!r}"
+            )
             raise ConfigError(msg)
-        given[name] = Given(value, spelled, str(path))
-    return _layer(given, [key.path for key in KEYS.values()])
+        if not isinstance(table, dict):
+            msg = f"{CLUSTERS}.{name} ({path}) must be a table, got {type(table).__name__}"
+            raise ConfigError(msg)
+        other = alike.setdefault(name_of(name), name)
+        if other != name:
+            msg = (
+                f"{CLUSTERS}.{name} ({path}) must differ from {CLUSTERS}.{other} by more than "
+                "capitals, dots, dashes and underscores"
+            )
+            raise ConfigError(msg)
+        prefix = f"{CLUSTERS}.{name}."
+        spellings = [prefix + key.path for key in KEYS.values()]
+        found[name] = _cluster_layer(_table(table, path, prefix), spellings, name)
+    return found
+
+
+def _table(table: Mapping[str, Any], path: Path, prefix: str = "") -> dict[str, Given]:
+    """The values of a table by name; *prefix* is what its keys are written behind."""
+    given: dict[str, Given] = {}
+    for spelled, value in _flat(table):
+        name, written = name_of(spelled), f"{prefix}{spelled}"
+        if name in given:
+            msg = f"{written} ({path}) is given twice, also as {given[name].written}"
+            raise ConfigError(msg)
+        try:
+            repr(value)
+        except (ValueError, RecursionError) as error:
+            msg = f"{written} ({path}) cannot be meant: {error}"
+            raise ConfigError(msg) from error
+        given[name] = Given(value, written, str(path))
+    return given
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -107,6 +205,20 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 
 def _is_known(name: str) -> bool:
     return name in KEYS or name.removeprefix(_KAFKA) in CLIENT_ALIASES
+
+
+def _cluster_layer(given: dict[str, Given], spellings: list[str], cluster: str) -> Layer:
+    """The layer of one cluster; what belongs to the whole process is refused."""
+    layer = _layer(given, spellings)
+    for name, found in layer.values.items():
+        key = KEYS[name]
+        if not key.is_of_cluster:
+            msg = (
+                f"{found} cannot be set for {cluster} alone: {key.path} belongs to the process, "
+                "set it outside of the clusters"
+            )
+            raise ConfigError(msg)
+    return layer
 
 
 def _layer(given: dict[str, Given], spellings: list[str]) -> Layer:

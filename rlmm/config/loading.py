@@ -3,21 +3,25 @@ The configuration of a process, from everywhere it may stand.
 
 Flags are above the environment, that is above the TOML file, that is above a Java
 `client.properties`, that is above a broker's `server.properties`; the sections' defaults are below
-all. Files are read, no network is touched, and whatever is wrong is one `ConfigError` that names
-the key as it was written, its source, what is allowed and what was found.
+all. What is said of one of several clusters stands above all that is said for every one; see
+`rlmm.config.inheritance`. Files are read, no network is touched, and whatever is wrong is one
+`ConfigError` that names the key as it was written, its source, what is allowed and what was found.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlmm.config.building import Building
+from rlmm.config.inheritance import inherited, of_the_process, require_used, without
 from rlmm.config.java_files import client_layer, server_layer
-from rlmm.config.keys import KEYS
+from rlmm.config.keys import ENV_PREFIX, KEYS
 from rlmm.config.layers import (
+    CLUSTERS,
     CONFIG_VARIABLE,
+    Layer,
     command_properties_layer,
     environment_layer,
     flags_layer,
@@ -28,7 +32,7 @@ from rlmm.config.sections import KIND_OF_SECTION
 from rlmm.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rlmm.config.keys import Key
     from rlmm.config.sections import Config
@@ -48,6 +52,13 @@ class Setting:
     key: Key
     value: object
     source: str
+    cluster: str | None = None
+    """Whose value it is, where there are several."""
+
+    @property
+    def path(self) -> str:
+        """Its key, as it is written in a file."""
+        return self.key.path if self.cluster is None else _written(self.cluster, self.key.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +66,11 @@ class Loaded:
     """The configuration, where each value comes from, and what should be told once."""
 
     config: Config
+    """Where there are clusters, only what belongs to the process as a whole means anything."""
     settings: tuple[Setting, ...]
     notices: tuple[str, ...]
+    clusters: Mapping[str, Config] = field(default_factory=dict)
+    """The whole configuration of each cluster, by name; empty where no table names any."""
 
 
 def load(
@@ -88,27 +102,75 @@ def _load(
 ) -> Loaded:
     if file is None and environ.get(CONFIG_VARIABLE):
         file = Path(environ[CONFIG_VARIABLE])
-    layers = [
-        flags_layer(flags),
-        command_properties_layer(command_properties),
-        environment_layer(environ),
-    ]
-    if file is not None:
-        layers.append(toml_layer(file))
-    notices = []
-    named, _ = merged(layers)
-    for name, read in _JAVA_FILES.items():
-        if name in named:
-            layer = read(named[name])
-            layers.append(layer)
-            if layer.unused:
-                notices.append(_unused(named[name], layer.unused))
-    building = Building(*merged(layers))
+    said = [flags_layer(flags), command_properties_layer(command_properties)]
+    written = Layer() if file is None else toml_layer(file)
+    variables = environment_layer(environ, written.clusters)
+    common = [*said, variables, written]
+    if not written.clusters:
+        return _resolved(common)
+    merged(common)  # what is no value at all is told as the common one that it is
+    process = _resolved(of_the_process(common))
+    settings = [found for found in process.settings if not found.key.is_of_cluster]
+    notices: list[str] = []
+    clusters = {}
+    used = of_the_process(common)
+    for name, table in written.clusters.items():
+        own = [variables.clusters.get(name, Layer()), table]
+        try:
+            loaded, taken = _cluster(name, own, common)
+        except ConfigError as error:
+            if str(error).startswith((_written(name, ""), ENV_PREFIX)):
+                raise
+            msg = f"{CLUSTERS}.{name}: {error}"
+            raise ConfigError(msg) from error
+        used += taken
+        clusters[name] = loaded.config
+        settings += loaded.settings
+        notices += loaded.notices
+    require_used(common, used)
+    return Loaded(process.config, tuple(settings), tuple(dict.fromkeys(notices)), clusters)
+
+
+def _cluster(name: str, own: list[Layer], common: Sequence[Layer]) -> tuple[Loaded, list[Layer]]:
+    """The configuration of one cluster, and what it took over from the *common* layers."""
+    own, notices = _with_java_files(own)
+    said, _ = merged(own)
+    taken = inherited(common, own, said)
+    loaded = _resolved(without(taken, _JAVA_FILES.keys() & said), above=own)
+    settings = []
+    for found in loaded.settings:
+        if found.key.is_of_cluster:
+            where = f" [{CLUSTERS}.{name}]" if found.key.name in said else ""
+            settings.append(replace(found, source=f"{found.source}{where}", cluster=name))
+    return replace(loaded, settings=tuple(settings), notices=(*notices, *loaded.notices)), taken
+
+
+def _written(cluster: str, path: str) -> str:
+    return f"{CLUSTERS}.{cluster}.{path}"
+
+
+def _resolved(layers: Sequence[Layer], above: Sequence[Layer] = ()) -> Loaded:
+    """The configuration that *layers* and those *above* them are, with the files that they name."""
+    layers, notices = _with_java_files(layers)
+    building = Building(*merged([*above, *layers]))
     config = building.config()
     sources = {name: given.source for name, given in building.given.items()}
     if config.kafka is not None:
         sources.setdefault("log_kind", FOLLOWS)
-    return Loaded(config, tuple(_settings(config, sources)), tuple(notices))
+    return Loaded(config, tuple(_settings(config, sources)), notices)
+
+
+def _with_java_files(layers: Sequence[Layer]) -> tuple[list[Layer], tuple[str, ...]]:
+    """The layers, with those of the Java files that they name below them; what is not used."""
+    named, _ = merged(layers)
+    found, notices = list(layers), []
+    for name, read in _JAVA_FILES.items():
+        if name in named:
+            layer = read(named[name])
+            found.append(layer)
+            if layer.unused:
+                notices.append(_unused(named[name], layer.unused))
+    return found, tuple(notices)
 
 
 def _one_line(message: str) -> str:

@@ -56,16 +56,18 @@ class ProcessSettings:
     """Folder of the embedded log and of the snapshots, beside where the service is started: the
     service runs with no configuration and without rights on the rest of the machine."""
     mode: Mode | None = None
-    """`serve` takes writes, `observer` refuses them. Unset: `observer` with `log.kind = kafka`,
+    """`serve` takes writes, `observer` refuses them. Not set: `observer` with `log.kind = kafka`,
     because a new tool is attached to a cluster only when it cannot write, and `serve` else."""
     assignment: str = "all"
     """Which user partitions are answered for: `all`, `none`, those of `partitions` (`list`), those
-    that a program assigns (`broker`; none before, and no broker can report in this version), or
-    those that broker N leads and follows by
-    the cluster's own metadata (`cluster:N`). Every service holding all needs no coordination."""
+    that a broker reports (`broker`; none can in this version), or those that broker N leads and
+    follows by the cluster's own metadata (`cluster:N`). Until the first report or answer nobody
+    knows, and every question is refused as not ready. Every service holding all needs no
+    coordination."""
     assignment_refresh_ms: int = 30_000
     """With `assignment = cluster:N`: how often the cluster is asked what broker N leads and follows
-    now. A new replica is answered for that much later; it has no tier of its own before."""
+    now; until it answers for the first time, sooner. A new replica is answered for that much later;
+    it has no tier of its own before."""
     partitions: tuple[str, ...] = ()
     """With `assignment = list`: metadata partitions, as numbers or ranges (`0-7`, both ends
     included), and user partitions as `TOPIC_ID:TOPIC-PARTITION`."""
@@ -110,10 +112,12 @@ class ProcessSettings:
         return None if match is None else _numbered("assignment", match.group(1))
 
     def listed(self) -> Assignment:
-        """What is assigned as soon as the service starts; others than `all` and `list`: nothing."""
+        """What is assigned at the start; with `broker` and `cluster` nobody knows it yet."""
         _ = self.cluster_broker
         if self.assignment_kind is AssignmentKind.ALL:
             return Assignment.everything()
+        if self.assignment_kind in {AssignmentKind.BROKER, AssignmentKind.CLUSTER}:
+            return Assignment.awaited()
         metadata: set[int] = set()
         user: set[TopicIdPartition] = set()
         for text in self.partitions:
@@ -129,13 +133,13 @@ class LogChoice:
     """Which log is followed; each kind has a section of its own."""
 
     kind: LogKind = LogKind.FILES
-    """`files`, `kafka` or `memory`. Unset: `kafka` when anything of the section `kafka` is set,
+    """`files`, `kafka` or `memory`. Not set: `kafka` when anything of the section `kafka` is set,
     because who names a cluster means it, else `files`, which needs nothing. Keys of two kinds at
     once are refused."""
     num_partitions: int | None = None
     """Metadata partitions of an embedded log that is begun, and what one that is there must have;
-    with `kafka` that is `kafka.remote.log.metadata.topic.num.partitions`. Unset: 50 for a new one,
-    as Kafka does, and any for one that is there."""
+    with `kafka` that is `kafka.remote.log.metadata.topic.num.partitions`. Not set: 50 for a new
+    one, as Kafka does, and any for one that is there."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be meant, naming the key."""

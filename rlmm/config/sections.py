@@ -8,12 +8,15 @@ dataclass, and are read from there by `rlmm.config.keys`.
 from dataclasses import dataclass
 from pathlib import Path
 
+from rlmm.access.settings import AccessSettings, TlsSettings
 from rlmm.config.process import LogChoice, LogKind, ProcessSettings
 from rlmm.gate.settings import GateSettings
+from rlmm.http.settings import HttpSettings
 from rlmm.log.kafka.settings import KafkaSettings
 from rlmm.partition_log.settings import LogSettings
 from rlmm.pump.budget import MemorySettings
 from rlmm.pump.settings import PumpSettings, WriteSettings
+from rlmm.sidecar.settings import SidecarSettings
 from rlmm.snapshot.settings import SnapshotSettings
 from rlmm.telemetry.settings import LoggingSettings
 
@@ -24,14 +27,16 @@ class KafkaFiles:
 
     command_config: Path | None = None
     """A Java `client.properties`, as Kafka's tools take it; its keys stand below those of the
-    configuration file. What it holds and we have no equivalent for is told in one line."""
+    configuration file. What it holds and we have no equivalent for is told in one line. Not set:
+    none is read."""
     server_properties: Path | None = None
     """A broker's `server.properties`: what it gives to its own metadata manager under
     `rlmm.config.`, and the address of `remote.log.metadata.manager.listener.name`. It stands below
-    everything else."""
+    everything else. Not set: none is read."""
     sasl_oauthbearer_token_endpoint_url: str | None = None
     """Where the tokens of OAUTHBEARER come from: a `file:` URL, read anew for each connection, so
-    that whoever renews the token writes it there. Endpoints that are asked by HTTP are refused."""
+    that whoever renews the token writes it there. Endpoints that are asked by HTTP are refused.
+    Not set: OAUTHBEARER cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +58,21 @@ class Config:
     write: WriteSettings
     gate: GateSettings
     snapshot: SnapshotSettings
+    sidecar: SidecarSettings
+    http: HttpSettings
+    access: AccessSettings
+    tls: TlsSettings
 
 
 PREFIXES = {"process": "", "kafka_files": "kafka"}
 """What the keys of a section begin with, where it is not the section's name."""
 DOTTED = {"kafka", "kafka_files"}
 """Sections whose keys are spelled as Kafka spells its own."""
+OF_A_CLUSTER = {"log", "files", "kafka", "kafka_files", "pump", "write", "gate", "snapshot"}
+"""Sections of which each cluster has its own, where one process serves several; every other one
+belongs to the process."""
+PROCESS_KEYS_OF_A_CLUSTER = {"mode", "assignment", "assignment_refresh_ms", "partitions"}
+"""The fields of the section `process` of which that is true, too."""
 KIND_OF_SECTION = {
     "files": LogKind.FILES,
     "kafka": LogKind.KAFKA,

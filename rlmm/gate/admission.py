@@ -2,7 +2,8 @@
 Who may ask now: user partitions, what this service was given, and the state of its gates.
 
 Four answers that a caller must tell apart: `NotAssigned` (ask somebody else), `NotReady` (ask
-again), `UnknownPartition` (nothing was ever stored), and an answer, be it empty. Nothing here
+again), `UnknownPartition` (nothing was ever stored), and an answer, be it empty. Who does not know
+yet what is his says that he is not ready, and sends nobody away. Nothing here
 awaits, and nothing may between an admission and the answer made from it: that is what makes the
 answer true.
 """
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from rlmm.assignment import Assignment
 from rlmm.doorbell import Doorbell
 from rlmm.errors import NotAssigned, NotReady, UnknownPartition
+from rlmm.gate.figures import Outcomes, ShardGateStatistics
 from rlmm.gate.state import GateState, ShardGate
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.segment import PartitionDeleteState
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rlmm.errors import RlmmError, Unresolved
+    from rlmm.gate.figures import GateStatistics
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.shard import Shard
     from rlmm.progress import Fact, ReplayProgress
@@ -60,6 +63,8 @@ class Gate:
         self._connecting = "the log has not been reached yet"
         self._end: tuple[type[Unresolved], str] | None = None
         self._bell = Doorbell()
+        self.outcomes = Outcomes()
+        """What became of questions; counted by who answers them."""
 
     # ------------------------------------------------------------------------------- being told
 
@@ -154,15 +159,25 @@ class Gate:
         return place
 
     def require_assigned(self, partition: TopicIdPartition) -> int:
-        """The metadata partition of *partition*, or `NotAssigned`."""
+        """The metadata partition of *partition*, or `NotAssigned`, or why nobody knows yet."""
         place = self.place_of(partition)
         if not self._assignment.covers(partition, place):
+            if not self._assignment.is_known:
+                raise self._awaiting(partition, place)
             msg = (
                 f"{partition}, in metadata partition {place}, is not assigned to this service: "
                 f"it answers for {self._assignment}"
             )
             raise NotAssigned(msg, metadata_partition=place)
         return place
+
+    def is_assigned(self, partition: TopicIdPartition) -> bool:
+        """Whether *partition* is answered for, or `NotReady` while nobody knows."""
+        try:
+            self.require_assigned(partition)
+        except NotAssigned:
+            return False
+        return True
 
     def admit(self, partition: TopicIdPartition) -> Shard:
         """
@@ -176,18 +191,30 @@ class Gate:
             raise self._not_ready(partition, place, gated)
         return gated.shard
 
+    def admit_stored(self, partition: TopicIdPartition) -> Shard:
+        """As `admit`, and also what is not assigned where its metadata partition is open anyway."""
+        gated = self._shards.get(self.place_of(partition))
+        if gated is None or gated.shard is None or gated.gate.state is not GateState.OPEN:
+            return self.admit(partition)
+        return gated.shard
+
     def is_open(self, place: int) -> bool:
         """Whether metadata partition *place* is answered from."""
         return self._end is None and self.state(place) is GateState.OPEN
 
-    async def wait_connected(self) -> None:
-        """Wait until the topic is known, or all ends."""
-        while self._partition_count is None and self._end is None:
+    @property
+    def knows_places(self) -> bool:
+        """Whether the topic is known, and what is assigned."""
+        return self._partition_count is not None and self._assignment.is_known
+
+    async def wait_assigned(self) -> None:
+        """Wait until the topic is known, and what is assigned, or all ends."""
+        while not self.knows_places and self._end is None:
             await self._bell.wait()
 
     async def wait_all_open(self) -> None:
         """Wait until every assigned metadata partition is answered from, or all ends."""
-        while self._end is None and (self._partition_count is None or self.not_open()):
+        while self._end is None and (not self.knows_places or self.not_open()):
             await self._bell.wait()
 
     def not_open(self) -> list[int]:
@@ -217,7 +244,15 @@ class Gate:
         if self._end is not None:
             error, message = self._end
             return error(message)
+        if not self._assignment.is_known:
+            return self._awaiting(None, place)
         return self._not_ready(None, place, self._shards.get(place))
+
+    def not_assigned_yet(self) -> NotReady:
+        """The refusal of whatever needs to know the topic and the assignment, while it is not."""
+        if self._partition_count is None:
+            return self.not_connected()
+        return self._awaiting(None, None)
 
     def not_connected(self, partition: TopicIdPartition | None = None) -> NotReady:
         """The refusal of a question, about *partition* or any, while the topic is not known."""
@@ -226,6 +261,18 @@ class Gate:
             msg,
             reason=Why.CONNECTING,
             user_partition=None if partition is None else str(partition),
+            retry_after_ms=self._retry_after_ms,
+        )
+
+    def _awaiting(self, partition: TopicIdPartition | None, place: int | None) -> NotReady:
+        """Nobody may be sent away by who does not know yet what is his."""
+        what = partition or ("nothing" if place is None else f"metadata partition {place}")
+        is_not = "is" if what == "nothing" else "is not"
+        return NotReady(
+            f"{what} {is_not} ready: the assignment is not known yet",
+            reason=Why.ASSIGNMENT_UNKNOWN,
+            user_partition=None if partition is None else str(partition),
+            metadata_partition=place,
             retry_after_ms=self._retry_after_ms,
         )
 
@@ -265,6 +312,15 @@ class Gate:
             return self._retry_after_ms
         left_ms = (target - position) // 100  # at some 100,000 records a second
         return min(max(self._retry_after_ms, left_ms), self._retry_after_ms_max)
+
+    def statistics(self) -> GateStatistics:
+        """How every gate stands, and what became of questions."""
+        return self.outcomes.statistics(
+            {
+                place: ShardGateStatistics(gate.state, gate.why, gate.detail, gate.openings)
+                for place, gate in ((place, held.gate) for place, held in self._shards.items())
+            }
+        )
 
 
 def require_known(shard: Shard, partition: TopicIdPartition) -> None:

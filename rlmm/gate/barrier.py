@@ -10,10 +10,9 @@ from __future__ import annotations
 import asyncio
 from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from rlmm.errors import Unresolved
+from rlmm.errors import Unresolved
+from rlmm.gate.figures import BarrierStatistics
 
 _Waiter = tuple[int, int, "asyncio.Future[None]"]
 """Offset, order of arrival, who waits."""
@@ -38,19 +37,36 @@ class Barrier:
         self._arrivals = count()
         self.waiting = 0
         """How many wait now."""
+        self._released = self._timed_out = self._cancelled = self._failed = 0
+        self.refused = 0
+        """How many were not let in; counted by who does not let them in."""
 
-    async def wait(self, partition: int, next_offset: int) -> None:
+    async def wait(
+        self, partition: int, next_offset: int, *, deadline_s: float | None = None
+    ) -> None:
         """
         Wait for `advance` past all offsets below *next_offset*, or for the error of `fail`.
 
-        The caller looks at the position first, without an `await` in between.
+        Raises `TimeoutError` at *deadline_s*, by the event loop's clock. The caller looks at the
+        position first, without an `await` in between.
         """
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         line = self._lines.setdefault(partition, _Line())
         heappush(line.waiters, (next_offset, next(self._arrivals), waiter))
         self.waiting += 1
         try:
-            await waiter
+            async with asyncio.timeout_at(deadline_s):
+                await waiter
+            self._released += 1
+        except TimeoutError:
+            self._timed_out += 1
+            raise
+        except asyncio.CancelledError:
+            self._cancelled += 1
+            raise
+        except Unresolved:
+            self._failed += 1
+            raise
         finally:
             self.waiting -= 1
             if waiter.cancelled():
@@ -82,6 +98,17 @@ class Barrier:
         """As `fail`, for every metadata partition."""
         for partition in list(self._lines):
             self.fail(partition, error, message)
+
+    def statistics(self) -> BarrierStatistics:
+        """Who waits, and how the others ended."""
+        return BarrierStatistics(
+            self.waiting,
+            self._released,
+            self._timed_out,
+            self._cancelled,
+            self._failed,
+            self.refused,
+        )
 
     def _leave(self, partition: int) -> None:
         """Somebody waits no more. Costs little on average, however many wait or leave."""

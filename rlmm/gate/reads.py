@@ -11,19 +11,23 @@ from typing import TYPE_CHECKING
 
 from rlmm.errors import InvalidArgument, NotAssigned, NotReady, RlmmError
 from rlmm.gate.admission import require_known
-from rlmm.metadata.ids import INT32_MAX, INT64_MAX
+from rlmm.metadata.ids import INT32_MAX, INT64_MAX, Uuid
+from rlmm.metadata.paging import PageKey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from rlmm.gate.admission import Gate
     from rlmm.metadata.events import PartitionDelete
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
+    from rlmm.metadata.paging import Page
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metadata.shard import Listing, Shard
 
 LOOKUPS_MAX = 10_000
 """Look-ups in one call: more would hold up everybody else."""
+PAGE_MAX = 1_000
+"""Segments in one page, for the same reason: some milliseconds."""
 
 Lookup = tuple["TopicIdPartition", int, int]
 """User partition, leader epoch, offset."""
@@ -32,12 +36,39 @@ Lookup = tuple["TopicIdPartition", int, int]
 class Reads:
     """Answers what *gate* admits. What is wrong in a question itself is said first."""
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(
+        self, gate: Gate, admit: Callable[[TopicIdPartition], Shard] | None = None
+    ) -> None:
+        """*admit* admits in the gate's place."""
         self._gate = gate
+        self._admit_shard = gate.admit if admit is None else admit
+        self._outcomes = gate.outcomes
 
-    def _admit(self, partition: TopicIdPartition) -> Shard:
-        shard = self._gate.admit(partition)
-        require_known(shard, partition)
+    def of_everyone(self) -> Reads:
+        """The same, for who may see all that is stored: what is not assigned is answered, too."""
+        return Reads(self._gate, self._gate.admit_stored)
+
+    def narrowed(self, require: Callable[[TopicIdPartition], None]) -> Reads:
+        """The same, for who may ask only about what *require* does not raise an error for."""
+
+        def admit(partition: TopicIdPartition) -> Shard:
+            require(partition)
+            return self._admit_shard(partition)
+
+        return Reads(self._gate, admit)
+
+    def _admit(
+        self,
+        partition: TopicIdPartition,
+        require: Callable[[Shard, TopicIdPartition], None] = require_known,
+    ) -> Shard:
+        try:
+            shard = self._admit_shard(partition)
+            require(shard, partition)
+        except RlmmError as error:
+            self._outcomes.refused(error)
+            raise
+        self._outcomes.answered += 1
         return shard
 
     def segment_for(
@@ -47,6 +78,25 @@ class Reads:
         _require_epoch(epoch)
         _require_offset(offset)
         return self._admit(partition).segment_for(partition, epoch, offset)
+
+    def row_for(
+        self, partition: TopicIdPartition, epoch: int, offset: int
+    ) -> tuple[bytes, bytes] | None:
+        """As `segment_for`, as id and row: what most questions ask, at a third of the cost."""
+        if type(epoch) is not int or not 0 <= epoch <= INT32_MAX:  # a call each is noticed here
+            _require_epoch(epoch)
+        if type(offset) is not int or not 0 <= offset <= INT64_MAX:
+            _require_offset(offset)
+        try:
+            shard = self._admit_shard(partition)
+            found = shard.row_for(partition, epoch, offset)
+            if found is None:
+                require_known(shard, partition)
+        except RlmmError as error:
+            self._outcomes.refused(error)
+            raise
+        self._outcomes.answered += 1
+        return found
 
     def segments_for(self, lookups: Iterable[Lookup]) -> list[SegmentMetadata | RlmmError | None]:
         """
@@ -90,6 +140,27 @@ class Reads:
             _require_epoch(epoch)
         return self._admit(partition).listing(partition, epoch)
 
+    def page(
+        self,
+        partition: TopicIdPartition,
+        epoch: int | None = None,
+        *,
+        after: PageKey | None = None,
+        limit: int = PAGE_MAX,
+    ) -> Page:
+        """
+        The segments behind *after*, *limit* at most: a listing for who can neither hold the whole
+        nor keep others waiting. See `Shard.page` for what the pages together are.
+        """
+        if epoch is not None:
+            _require_epoch(epoch)
+        if type(limit) is not int or not 1 <= limit <= PAGE_MAX:
+            msg = f"a page has 1 to {PAGE_MAX} segments, got {limit!r}"
+            raise InvalidArgument(msg)
+        if after is not None:
+            _require_page_key(after)
+        return self._admit(partition).page(partition, epoch, after=after, limit=limit)
+
     def segments(self, partition: TopicIdPartition) -> list[SegmentMetadata]:
         """Every segment in whatever state, by rising start offset."""
         return self._admit(partition).segments(partition)
@@ -110,24 +181,34 @@ class Reads:
 
     def partition_delete(self, partition: TopicIdPartition) -> PartitionDelete | None:
         """The last partition-delete event, also where nothing else is left."""
-        shard = self._gate.admit(partition)
-        if not shard.knows(partition):
-            require_known(shard, partition)
-        return shard.partition_delete(partition)
+        return self._admit(partition, _require_heard_of).partition_delete(partition)
 
     def is_ready(self, partition: TopicIdPartition) -> bool:
         """Whether questions about *partition* are answered now; False also where it is not ours."""
         try:
-            self._gate.admit(partition)
+            self._admit_shard(partition)
         except (NotAssigned, NotReady):
             return False
         return True
+
+
+def _require_heard_of(shard: Shard, partition: TopicIdPartition) -> None:
+    """As `require_known`, but what is deleted may still be asked how that went."""
+    if not shard.knows(partition):
+        require_known(shard, partition)
 
 
 def _require_epoch(epoch: int) -> None:
     if type(epoch) is not int or not 0 <= epoch <= INT32_MAX:
         msg = f"a leader epoch is a number from 0 to {INT32_MAX}, got {epoch!r}"
         raise InvalidArgument(msg)
+
+
+def _require_page_key(after: object) -> None:
+    if not isinstance(after, PageKey) or not isinstance(after.uuid, Uuid):
+        msg = f"a page goes on behind the key of the one before, got {after!r}"
+        raise InvalidArgument(msg)
+    _require_offset(after.start_offset)
 
 
 def _require_offset(offset: int) -> None:

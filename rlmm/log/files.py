@@ -11,6 +11,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from rlmm.clock import SYSTEM_CLOCK
@@ -23,6 +25,7 @@ from rlmm.errors import (
     LogUnavailable,
     NotFound,
 )
+from rlmm.folder_lock import NO_ROOM
 from rlmm.log.folder import (
     TOPIC,
     copied_identity,
@@ -31,8 +34,9 @@ from rlmm.log.folder import (
     look_at,
     new_identity,
 )
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import Bounds, LogStatistics
 from rlmm.log.requests import require_count, require_partition, require_position, require_value
+from rlmm.own_thread import in_own_thread
 from rlmm.partition_log.disk import DISK
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import LogSettings
@@ -47,11 +51,25 @@ if TYPE_CHECKING:
     from rlmm.log.protocol import LogIdentity
     from rlmm.partition_log.disk import Disk
     from rlmm.partition_log.partition import PartitionLog
-    from rlmm.partition_log.registry import RegistryStatistics
     from rlmm.records.record_set import RecordSet
 
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class FilesLogStatistics(LogStatistics):
+    """What the folder holds, and what was done since it was opened."""
+
+    partitions: int
+    """Those that were asked for."""
+    offline: int
+    """Nothing is written there, and nothing read beyond the damage."""
+    opened: int
+    """Openings that were begun, failed ones included."""
+    open_files: int
+    note_failures: int
+    """How often the check points could not be written, as on a full disk."""
 
 
 class FilesLog:
@@ -89,11 +107,12 @@ class FilesLog:
         Open the log in *folder*, or begin one there; *partition_count* is what is configured.
 
         Raises `ConfigError`, one line, when the folder is in use, holds something else, contradicts
-        *partition_count*, or cannot be read or written; then it is left as it was.
+        *partition_count*, or cannot be read or written; then it is left as it was. Raises
+        `LogUnavailable` when its disk is full.
         """
         settings = settings or LogSettings()
         require_count(partition_count)
-        found = await asyncio.to_thread(look_at, folder)
+        found = await in_own_thread("log-look", partial(look_at, folder))
         if is_observer:
             identity = copied_identity(found, partition_count)
             registry = await LogRegistry.open(folder, settings, read_only=True, disk=disk)
@@ -102,7 +121,7 @@ class FilesLog:
         registry = await LogRegistry.open(folder, settings, disk=disk, now_ms=clock.now_ms)
         try:
             # Looked at again: only under the lock of the registry nobody else changes it.
-            found = await asyncio.to_thread(look_at, folder)
+            found = await in_own_thread("log-look", partial(look_at, folder))
             identity, is_new = _judged(found, partition_count)
             if is_new:
                 await _begin(registry, folder, identity)
@@ -115,9 +134,14 @@ class FilesLog:
         """Roll and expire segments by their age, until cancelled."""
         await self._registry.run()
 
-    def statistics(self) -> RegistryStatistics:
-        """Figures of the partition log as they are now."""
-        return self._registry.statistics()
+    @property
+    def folder(self) -> Path:
+        """Where it is."""
+        return self._registry.path
+
+    def statistics(self) -> FilesLogStatistics:
+        """How the folder stands."""
+        return FilesLogStatistics(*self._registry.statistics())
 
     async def identity(self, *, timeout_s: float) -> LogIdentity:
         """Tell who the log is; under our lock nobody can make it another."""
@@ -244,10 +268,12 @@ async def _begin(registry: LogRegistry, folder: Path, identity: LogIdentity) -> 
     topic_id = bytes(identity.topic_id)
     try:
         await asyncio.gather(*(registry.create(TOPIC, number, topic_id) for number in numbers))
-        await asyncio.to_thread(keep_identity, folder, identity)
+        await in_own_thread("log-begin", partial(keep_identity, folder, identity))
     except (LogError, OSError) as error:
         msg = (
             f"{folder}: no log of {identity.partition_count} partitions begun there: {error}; the "
             "next start goes on where this one stopped"
         )
-        raise ConfigError(msg) from error
+        cause = error.__cause__ if isinstance(error, LogError) else error
+        is_full = isinstance(cause, OSError) and cause.errno in NO_ROOM
+        raise (LogUnavailable if is_full else ConfigError)(msg) from error

@@ -9,6 +9,7 @@ Every call lets other tasks run once before it looks, as one that asks a broker 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rlmm.errors import (
@@ -22,6 +23,7 @@ from rlmm.errors import (
 )
 from rlmm.log.memory_partition import AppendOutcome, BoundsFault
 from rlmm.log.memory_topic import ring
+from rlmm.log.protocol import LogStatistics
 from rlmm.log.requests import require_partition, require_position, require_value
 
 if TYPE_CHECKING:
@@ -31,6 +33,15 @@ if TYPE_CHECKING:
     from rlmm.log.memory_topic import MemoryTopic
     from rlmm.log.protocol import Bounds, LogIdentity
     from rlmm.records.record_set import RecordSet
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLogStatistics(LogStatistics):
+    """What the topic holds."""
+
+    partitions: int
+    batches: int
+    size_bytes: int
 
 
 class MemoryLog:
@@ -133,6 +144,15 @@ class MemoryLog:
             msg = f"partition {partition}: no answer to an append in {timeout_s}s"
             raise AppendUncertain(msg) from None
         return self._append_now(held, value)
+
+    def statistics(self) -> MemoryLogStatistics:
+        """What the topic holds."""
+        held = list(self._topic.partitions)
+        return MemoryLogStatistics(
+            len(held),
+            sum(len(partition.batches) for partition in held),
+            sum(partition.size_bytes for partition in held),
+        )
 
     async def close(self) -> None:
         """End every call of this log; the topic and its other logs are as before."""

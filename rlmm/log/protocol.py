@@ -41,6 +41,11 @@ class Bounds:
     next_offset: int
 
 
+@dataclass(frozen=True, slots=True)
+class LogStatistics:
+    """Figures of a log as they are now; each kind has its own."""
+
+
 class MetadataLog(Protocol):
     """One metadata topic. Safe to use from many tasks of one event loop."""
 
@@ -88,6 +93,9 @@ class MetadataLog(Protocol):
         was surely not stored, `AppendUncertain` where nobody can say; a cancelled append is
         uncertain, too. A log without a producer (observer) refuses every append.
         """
+
+    def statistics(self) -> LogStatistics:
+        """How the log stands, read without waiting; also before the first call and when closed."""
 
     async def close(self) -> None:
         """

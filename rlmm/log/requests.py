@@ -1,14 +1,17 @@
-"""What no log may be asked, refused before any I/O."""
+"""What is no log, and what none may be asked: refused before any I/O."""
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 from rlmm.errors import ConfigError, InvalidArgument
 from rlmm.metadata.ids import INT64_MAX
 
 PARTITION_COUNT_MAX = 100_000
 """Far above any topic; more is a slip."""
+_LOG_CALLS = ("identity", "bounds", "read", "append", "statistics", "close")
+"""What a log is known by."""
 
 
 def require_count(partition_count: int | None) -> None:
@@ -50,3 +53,20 @@ def require_timeout(timeout_s: float) -> float:
         msg = f"a time-out is a number of seconds above 0, got {timeout_s!r}"
         raise InvalidArgument(msg)
     return timeout_s
+
+
+def is_log(value: object) -> bool:
+    """Whether *value* has every call of a `MetadataLog`; a class of logs is none."""
+    return not isinstance(value, type) and all(
+        callable(getattr(value, call, None)) for call in _LOG_CALLS
+    )
+
+
+def require_openable(log: object, snapshots: object) -> None:
+    """Refuse what is neither a log nor the folder of one, and snapshots that have no folder."""
+    if not isinstance(log, (Path, str)) and not is_log(log):
+        msg = f"log must be a folder or an open log, got {log!r}"
+        raise InvalidArgument(msg)
+    if not isinstance(snapshots, (Path, str, type(None))):
+        msg = f"snapshots must be a folder or None, got {snapshots!r}"
+        raise InvalidArgument(msg)

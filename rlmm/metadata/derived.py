@@ -26,7 +26,7 @@ def derive(state: PartitionState) -> None:
         slots[epoch] = set(entry.slots.ids())
         entry.unreferenced, entry.shadowed = set(), set()
         entry.size_bytes = entry.indexed_count = 0
-        entry.cover = None
+        entry.cover = entry.stretches = None
     for uuid, row in state.rows.items():
         finished = row[STATE_AT] == _FINISHED
         size = size_of(row)
@@ -45,3 +45,5 @@ def derive(state: PartitionState) -> None:
             state.epochs[epoch].size_bytes += size
     for entry in state.epochs.values():
         entry.derive_overlaps(state.rows)
+        if entry.slots.is_long:
+            entry.look_for_stretches(state.rows)

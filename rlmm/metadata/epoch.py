@@ -22,9 +22,11 @@ from bisect import bisect_right
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
-from rlmm.metadata.row import STATE_AT, epoch_range, finish_of
+from rlmm.metadata.ids import INT64_MAX
+from rlmm.metadata.row import STATE_AT, TXN_INDEX_EMPTY_AT, end_of, epoch_range, finish_of
 from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.slots import Slots
+from rlmm.metadata.stretches import Stretches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     """Epoch, offset of a slot, the id that stood in it, the watermark before."""
 
 _FINISHED = SegmentState.COPY_SEGMENT_FINISHED.value
+STEPS_MAX = 64
+"""Segments that a search steps over one by one before it makes the stretches of a short epoch."""
 
 
 class Cover(NamedTuple):
@@ -57,6 +61,7 @@ class EpochState:
         "shadowed",
         "size_bytes",
         "slots",
+        "stretches",
         "unreferenced",
     )
 
@@ -72,6 +77,10 @@ class EpochState:
         """Finished segments that name the epoch and may have a transaction index."""
         self.cover: Cover | None = None
         """Index of the shadowed segments; dropped when one comes, goes or finishes again."""
+        self.stretches: Stretches | None = None
+        """
+        Kept where there are more slots than a chunk holds, and where a search once took long.
+        """
 
     def finish(self, uuid: bytes, first: int, last: int, rows: Rows, undo: Undo) -> bool:
         """
@@ -85,7 +94,8 @@ class EpochState:
         top = slots.top
         if top is None or (top < first and highest is not None and highest < first):
             undo.append((self, first, None, highest))
-            slots.append(first, uuid)
+            if slots.append(first, uuid):
+                self.look_for_stretches(rows)
             displaced = False
         else:
             displaced = self._displace(uuid, first, last, rows, undo)
@@ -106,9 +116,13 @@ class EpochState:
                 losers.append(slots.pop_last())
         before = slots.get(first)
         undo.append((self, first, before, highest))
-        slots.put(first, uuid)
+        is_cut = slots.put(first, uuid)
         if before is not None:
             losers.append(before)
+        if self.stretches is not None:
+            self.stretches.changed(first, slots, rows)
+        if is_cut:
+            self.look_for_stretches(rows)
         others = [loser for loser in losers if loser != uuid]
         self.unreferenced.update(others)
         self.shadowed.update(others)
@@ -130,17 +144,36 @@ class EpochState:
                 self.shadowed.add(before)
                 self.cover = None
 
-    def unmap(self, uuid: bytes, first: int, undo: Undo) -> None:
+    def unmap(self, uuid: bytes, first: int, rows: Rows, undo: Undo) -> None:
         """Take *uuid* out of its slot, if it has one; it stays listed."""
         slots = self.slots
         place = slots.find(first)
         if place is not None and slots.at(place) == uuid:
             undo.append((self, first, uuid, self.highest))
             slots.drop(place)
+            if slots.top is None:
+                self.stretches = None
+            elif self.stretches is not None:
+                self.stretches.changed(first, slots, rows)
         self.unreferenced.add(uuid)
         if uuid in self.shadowed:
             self.shadowed.remove(uuid)
             self.cover = None
+
+    def look_for_stretches(self, rows: Rows) -> Stretches:
+        """
+        Have every slot looked at; done whenever a chunk of slots is full, so that little is left
+        for who asks.
+        """
+        stretches = self.stretches
+        if stretches is None:
+            stretches = self.stretches = Stretches(self.epoch)
+        try:
+            stretches.catch_up(self.slots, rows)
+        except BaseException:
+            self.stretches = None  # to be made anew, by whoever asks next
+            raise
+        return stretches
 
     def derive_overlaps(self, rows: Rows) -> None:
         """Remember every segment whose range reaches the next slot."""
@@ -192,3 +225,35 @@ class EpochState:
             cover.firsts.append(bound)
             cover.ids.append(open_entries[0][2] if open_entries else None)
         return cover
+
+    def next_with_txn_index(self, offset: int, rows: Rows) -> bytes | None:
+        """
+        The next finished segment that may have a transaction index: the answer of a walk that looks
+        up *offset*, then the offset behind the segment found, and so on.
+
+        Stretches are passed in one step. What is left are steps into segments that others hide in
+        part: as many as there are of those.
+        """
+        if self.indexed_count == 0:
+            return None
+        steps = 0
+        while offset <= INT64_MAX:
+            uuid = self.lookup(offset, rows)
+            if uuid is None:
+                return None
+            row = rows[uuid]
+            if not row[TXN_INDEX_EMPTY_AT]:
+                return uuid
+            steps += 1
+            if self.stretches is not None or steps > STEPS_MAX:
+                slot = self.slots.floor_slot(offset)
+                if slot is not None and slot[1] == uuid:
+                    end = self.look_for_stretches(rows).end_from(slot[0], self.slots)
+                    if end is not None and end[0] > offset:
+                        offset, row = end[0], rows[end[1]]
+            following = end_of(row) + 1
+            if following <= offset:
+                # An epoch may be listed with offsets behind the end; Kafka's walk never ends there.
+                return None
+            offset = following
+        return None

@@ -16,33 +16,52 @@ from rlmm.metadata.ids import trusted_segment_id
 from rlmm.metadata.row import KEPT_AT, segment_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.partition import PartitionState
     from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.metadata.slots import Slots
 
-_Key = tuple[bytes, bytes, bytes]
-"""Start offset, id, row; offsets are never negative, so their bytes sort as they do."""
 _SORTED_AT_A_TIME = 2_000
 """Rows that are sorted in one piece: about a millisecond."""
 _START_STOP = KEPT_AT + 8
+_UUID_SIZE = 16
+_HAS_SLOT, _HAS_NONE = b"\0", b"\1"
 
 
 class RowListing:
-    """Segments of one user partition. Not for use from several threads at once."""
+    """
+    Segments of one user partition as they are now. Not for use from several threads at once.
+
+    Made by copying references in one go, some milliseconds for 100,000 segments.
+    """
 
     def __init__(
-        self,
-        partition: TopicIdPartition,
-        rows: Iterable[tuple[bytes, bytes]],
-        *,
-        is_ordered: bool,
+        self, partition: TopicIdPartition, state: PartitionState, epoch: int | None
     ) -> None:
-        """*rows* are ids and rows; unless *is_ordered* they are sorted by start offset, then id."""
+        """Of one leader epoch, in Kafka's order, or of all, by start offset, then by id."""
         self._partition = partition
-        self._unsorted = [] if is_ordered else list(rows)
-        self._sorted: list[list[_Key]] = []
-        self._ordered: Iterator[tuple[bytes, bytes]] | None = iter(rows) if is_ordered else None
+        self._rows = state.rows.copy()
+        self._unsorted: Iterator[bytes] | None = None
+        self._sorted: list[list[bytes]] = []
+        self._ordered: Iterator[bytes] = iter(())
+        entry = None if epoch is None else state.epochs.get(epoch)
+        if epoch is None:
+            self._unsorted = (_start(row) + uuid for uuid, row in self._rows.items())
+        elif entry is not None and entry.unreferenced:
+            slots, others = entry.slots.copy(), entry.unreferenced.copy()
+            self._unsorted = self._keys_of_epoch(slots, others)
+        elif entry is not None:
+            self._ordered = entry.slots.copy().ids()
+
+    def _keys_of_epoch(self, slots: Slots, others: set[bytes]) -> Iterator[bytes]:
+        """By start offset; where it is equal those with a slot first, by slot; others by id."""
+        rows = self._rows
+        for rank, uuid in enumerate(slots.ids()):
+            yield _start(rows[uuid]) + _HAS_SLOT + rank.to_bytes(8, "big") + uuid
+        for uuid in others:
+            yield _start(rows[uuid]) + _HAS_NONE + uuid
 
     def take(self, count: int) -> list[SegmentMetadata] | None:
         """
@@ -51,18 +70,21 @@ class RowListing:
         Empty while the order is being found out: whoever shares a thread with others lets them in
         and asks again.
         """
-        if self._unsorted:
-            piece = self._unsorted[-_SORTED_AT_A_TIME:]
-            del self._unsorted[-_SORTED_AT_A_TIME:]
-            self._sorted.append(
-                sorted((row[KEPT_AT:_START_STOP], uuid, row) for uuid, row in piece)
-            )
-            if self._unsorted:
+        if self._unsorted is not None:
+            piece = sorted(islice(self._unsorted, _SORTED_AT_A_TIME))
+            self._sorted.append(piece)
+            if len(piece) == _SORTED_AT_A_TIME:
                 return []
-        if self._ordered is None:
-            self._ordered = ((uuid, row) for _, uuid, row in merge(*self._sorted))
+            self._unsorted = None
+            self._ordered = (key[-_UUID_SIZE:] for key in merge(*self._sorted))
+        rows = self._rows
         found = [
-            segment_of(trusted_segment_id(self._partition, uuid), row)
-            for uuid, row in islice(self._ordered, count)
+            segment_of(trusted_segment_id(self._partition, uuid), rows[uuid])
+            for uuid in islice(self._ordered, count)
         ]
         return found or None
+
+
+def _start(row: bytes) -> bytes:
+    """Start offset; never negative, so the bytes sort as the numbers do."""
+    return row[KEPT_AT:_START_STOP]

@@ -8,11 +8,13 @@ that breaks this is as damaged as one whose CRC is wrong, for to believe it woul
 
 from __future__ import annotations
 
+import struct
 from collections import deque
 from typing import TYPE_CHECKING
 
 from rlmm.records.batch import Batch, walk
 from rlmm.records.damage import DamagedBatch, DamageReason, PartialTail
+from rlmm.records.header import MAX_TIMESTAMP_AT
 from rlmm.records.singles import single_values
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ INFLATED_BYTES_MAX = 16 * 1024 * 1024
 
 RUN_MAX = 250
 """Batches of one event that are opened at a time."""
+
+_unpack_timestamp = struct.Struct(f">{MAX_TIMESTAMP_AT}xq").unpack_from
 
 
 class OpenRecordSet:
@@ -43,6 +47,7 @@ class OpenRecordSet:
         "left_count",
         "next_offset",
         "pending",
+        "timestamp_ms",
     )
 
     def __init__(self, record_set: RecordSet) -> None:
@@ -57,6 +62,8 @@ class OpenRecordSet:
         """Records of the current batch that were not handed out yet."""
         self.next_offset = 0
         """The offset behind what is open."""
+        self.timestamp_ms = -1
+        """The largest time of any record of the last batch that is open; -1 when none has one."""
         self.damage: DamagedRecords | None = None
         self.is_cut = False
         """Whether the walk ended in something that is no whole batch, which was not passed."""
@@ -72,20 +79,21 @@ class OpenRecordSet:
             return
         values = batch.values(inflated_bytes_max=INFLATED_BYTES_MAX)
         self.batch, self.pending, self.left_count = batch, iter(values), len(values)
-        self.next_offset = batch.next_offset
+        self.next_offset, self.timestamp_ms = batch.next_offset, batch.max_timestamp_ms
         self.damage = values.damage
 
     def _begin_run(self, batch: Batch) -> bool:
         """Open the batches of one event from *batch* on; whether there was any."""
         offset = batch.base_offset
         count_max = RUN_MAX if self._limit is None else min(RUN_MAX, self._limit - offset)
-        values, stop = single_values(self.data, batch.start, offset, count_max)
+        values, last, stop = single_values(self.data, batch.start, offset, count_max)
         if not values:
             return False
         self._ahead.clear()
         self._walked = walk(self.data, stop)
         self.next_offset = self._floor = offset + len(values)
         self.batch, self.left_count, self.damage = batch, len(values), None
+        (self.timestamp_ms,) = _unpack_timestamp(self.data, last)
         self.pending = iter(zip(range(offset, self._floor), values, strict=True))
         return True
 

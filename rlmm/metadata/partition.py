@@ -23,7 +23,6 @@ from rlmm.metadata.row import (
     ONE_EPOCH_CUSTOM_AT,
     STATE_AT,
     TXN_INDEX_EMPTY_AT,
-    end_of,
     epoch_ranges,
     pack_finish,
     packed_finish_of,
@@ -53,18 +52,18 @@ from rlmm.metadata.verdicts import (
 if TYPE_CHECKING:
     from rlmm.metadata.epoch import Undo
     from rlmm.metadata.events import PartitionDelete
+    from rlmm.metadata.paging import Orders
 
 _STARTED, _FINISHED, _DELETE_STARTED, _DELETE_FINISHED = (state.value for state in SegmentState)
 _IS_LEGAL = tuple(
     tuple(target in TRANSITIONS[source] for target in SegmentState) for source in SegmentState
 )
-_INT64_MAX = 2**63 - 1
 
 
 class PartitionState:
     """One user partition. Ids are the 16 bytes of the segment's uuid, rows are those of `row`."""
 
-    __slots__ = ("counts", "delete", "epochs", "key", "rows", "size_bytes", "strays")
+    __slots__ = ("counts", "delete", "epochs", "key", "orders", "rows", "size_bytes", "strays")
 
     def __init__(self, key: bytes) -> None:
         self.key = key
@@ -78,6 +77,8 @@ class PartitionState:
         self.counts = [0, 0, 0]
         """Segments by state: started, finished, being deleted."""
         self.size_bytes = 0
+        self.orders: Orders | None = None
+        """Kept up only while somebody lists by page."""
 
     # ------------------------------------------------------------------------------- events
 
@@ -102,6 +103,8 @@ class PartitionState:
             self.rows[uuid] = row
             self.size_bytes += size
             self.counts[_STARTED] += 1
+            if self.orders is not None:
+                self.orders.changed(self, uuid, None, row)
             return APPLIED if self.delete is None else self._remark_on_add(self.delete)
         except BaseException:
             self._recover(uuid, None, [], known_epochs)
@@ -143,6 +146,8 @@ class PartitionState:
                 self._list(uuid, epoch, size_of(row))
             self.rows[uuid] = row
             self.size_bytes += growth
+            if self.orders is not None:
+                self.orders.changed(self, uuid, current, row)
             return APPLIED if self.delete is None else self._remark_on_add(self.delete)
         except BaseException:
             self.strays.pop(uuid, None)
@@ -257,7 +262,7 @@ class PartitionState:
         indexed = state == _FINISHED and not row[TXN_INDEX_EMPTY_AT]
         for epoch, first, _ in epoch_ranges(row):
             entry = self.epochs[epoch]
-            entry.unmap(uuid, first, undo)
+            entry.unmap(uuid, first, self.rows, undo)
             if indexed:
                 entry.indexed_count -= 1
         self.rows[uuid] = row
@@ -275,6 +280,8 @@ class PartitionState:
         del self.rows[uuid]
         self.size_bytes -= size
         self.counts[_DELETE_STARTED] -= 1
+        if self.orders is not None:
+            self.orders.changed(self, uuid, row, None)
 
     def put_delete(self, event: PartitionDelete) -> Verdict:
         """The partition's own deletion moves on; every record is stored, as Kafka stores it."""
@@ -291,7 +298,7 @@ class PartitionState:
         try:
             if finishes:  # also when repeated: what came in between goes as well
                 self.rows, self.epochs, self.strays = {}, {}, {}
-                self.counts, self.size_bytes = [0, 0, 0], 0
+                self.counts, self.size_bytes, self.orders = [0, 0, 0], 0, None
             self.delete = event
         except BaseException:
             self.rows, self.epochs, self.strays, self.counts, self.size_bytes = kept
@@ -307,6 +314,7 @@ class PartitionState:
         dropped, and everything else is derived anew from those and the rows. Costs what the
         partition holds; nothing ever hurries here.
         """
+        self.orders = None
         if row is None:
             self.rows.pop(uuid, None)
         else:
@@ -331,21 +339,7 @@ class PartitionState:
     def next_with_txn_index(self, epoch: int, offset: int) -> bytes | None:
         """The next finished segment of *epoch*, from *offset* on, that may have such an index."""
         entry = self.epochs.get(epoch)
-        if entry is None or entry.indexed_count == 0:
-            return None
-        while offset <= _INT64_MAX:
-            uuid = entry.lookup(offset, self.rows)
-            if uuid is None:
-                return None
-            row = self.rows[uuid]
-            if not row[TXN_INDEX_EMPTY_AT]:
-                return uuid
-            following = end_of(row) + 1
-            if following <= offset:
-                # An epoch may be listed with offsets behind the end; Kafka's walk never ends there.
-                return None
-            offset = following
-        return None
+        return None if entry is None else entry.next_with_txn_index(offset, self.rows)
 
     def highest(self, epoch: int) -> int | None:
         """Watermark of *epoch*: the largest offset that any copy of it ever finished."""

@@ -18,6 +18,8 @@ from rlmm.metadata.epoch import EpochState
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.ids import INT64_MAX, TopicIdPartition, Uuid
 from rlmm.metadata.image_reading import read_partition_image, read_shard_image
+from rlmm.metadata.kept_orders import KeptOrders
+from rlmm.metadata.oldest import oldest_started_ms
 from rlmm.metadata.opened import OpenRecordSet
 from rlmm.metadata.partition import PartitionState
 from rlmm.metadata.report import Counters, Entry, Report, ShardStatistics, Tally
@@ -61,13 +63,17 @@ class _Pass:
 class PythonShard(ShardAnswers):
     """All state of one metadata partition, in plain Python."""
 
-    def __init__(self, partition: int, position: int = 0) -> None:
+    def __init__(
+        self, partition: int, position: int = 0, kept_orders: KeptOrders | None = None
+    ) -> None:
+        """Shards of one engine are given the same *kept_orders*; else it has its own."""
         if partition < 0 or position < 0:
             msg = f"metadata partition {partition} at position {position}: neither can be negative"
             raise InvalidArgument(msg)
         self.partition = partition
         self.position = position
         self._states = {}
+        self._kept_orders = KeptOrders() if kept_orders is None else kept_orders
         self._counters = Counters()
         self._open: OpenRecordSet | None = None
         self._aside: tuple[bytes, int] | None = None
@@ -108,6 +114,7 @@ class PythonShard(ShardAnswers):
         if max_events is not None and max_events < 1:
             msg = f"max_events must be at least 1, got {max_events}"
             raise InvalidArgument(msg)
+        self._kept_orders.pass_turn()
         opened = self._open
         if opened is None or opened.data is not record_set.data:
             opened = OpenRecordSet(record_set)
@@ -181,6 +188,7 @@ class PythonShard(ShardAnswers):
         if opened.damage is not None:
             self._lose(opened.damage, opened.data[batch.start : batch.stop], turn)
         self._skip_to(opened.next_offset, turn)
+        self._counters.last_timestamp_ms = opened.timestamp_ms if opened.timestamp_ms >= 0 else None
         opened.batch = None
 
     def _apply_values(self, opened: OpenRecordSet, turn: _Pass, budget: int) -> int:
@@ -386,4 +394,6 @@ class PythonShard(ShardAnswers):
             dict(counters.rejected),
             dict(counters.undecodable),
             dict(counters.remarks),
+            oldest_started_ms(self._states.values()),
+            counters.last_timestamp_ms,
         )

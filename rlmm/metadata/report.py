@@ -132,14 +132,20 @@ class ShardStatistics:
     rejected_by_reason: dict[RejectReason, int] = field(default_factory=dict)
     undecodable_by_reason: dict[UndecodableReason, int] = field(default_factory=dict)
     remarks: dict[Remark, int] = field(default_factory=dict)
+    oldest_started_ms: int | None = None
+    """Event timestamp of the oldest copy that is still open; `None` when none is."""
+    last_timestamp_ms: int | None = None
+    """Time of the newest record of the batch that was applied last, as the log has it."""
 
 
 class Counters:
     """What a shard counts since it was made; not part of its state."""
 
-    __slots__ = ("redelivered", "rejected", "remarks", "tally", "undecodable")
+    __slots__ = ("last_timestamp_ms", "redelivered", "rejected", "remarks", "tally", "undecodable")
 
     def __init__(self) -> None:
+        self.last_timestamp_ms: int | None = None
+        """`None` also where no record of the last batch has a time."""
         self.tally = Tally()
         self.redelivered = 0
         self.rejected: Counter[RejectReason] = Counter()

@@ -39,6 +39,7 @@ CONTENT_AT: Final = 10
 Where the broker id begins: everything from here on, and the first two bytes, is what events say.
 """
 BROKER_STOP: Final = 14
+EVENT_TIMESTAMP_AT: Final = 14
 KEPT_AT: Final = 22
 """
 Where the start offset begins: from here to the custom metadata nothing changes with an update.
@@ -52,6 +53,10 @@ NOT_FINISHED: Final = -1
 unpack_range = struct.Struct(">q9xiq").unpack_from
 """To be read at `END_AT` of a row of one epoch: end offset, the epoch, its first offset."""
 END_AT: Final = 30
+unpack_walked = struct.Struct(">B28xq8xB").unpack_from
+"""
+To be read at `TXN_INDEX_EMPTY_AT`: what stands there, the end offset, the byte at `EPOCHS_AT`.
+"""
 unpack_content = struct.Struct(">4s16xq9xiq").unpack_from
 """
 To be read at `CONTENT_AT` of a row of one epoch: packed broker id, and what `unpack_range` reads.
@@ -184,6 +189,12 @@ def end_of(row: bytes) -> int:
     """Last offset, inclusive."""
     offset: int = _INT64.unpack_from(row, END_AT)[0]
     return offset
+
+
+def event_timestamp_of(row: bytes) -> int:
+    """When the last event of the segment was made, as its writer says."""
+    timestamp_ms: int = _INT64.unpack_from(row, EVENT_TIMESTAMP_AT)[0]
+    return timestamp_ms
 
 
 def size_of(row: bytes) -> int:

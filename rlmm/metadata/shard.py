@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.events import Event, PartitionDelete
     from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
+    from rlmm.metadata.paging import Page, PageKey
     from rlmm.metadata.report import Report, ShardStatistics
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metadata.verdicts import Rejected, Verdict
@@ -100,6 +101,11 @@ class Shard(Protocol):
     ) -> SegmentMetadata | None:
         """The finished segment that holds *offset* of leader epoch *epoch*."""
 
+    def row_for(
+        self, partition: TopicIdPartition, epoch: int, offset: int
+    ) -> tuple[bytes, bytes] | None:
+        """As `segment_for`: its id and its row, for who sends it on and needs no object."""
+
     def next_segment_with_txn_index(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> SegmentMetadata | None:
@@ -120,6 +126,23 @@ class Shard(Protocol):
     def listing(self, partition: TopicIdPartition, epoch: int | None = None) -> Listing:
         """
         As `segments`, or `segments_of_epoch`, as it is at this call, to be taken piece by piece.
+        """
+
+    def page(
+        self,
+        partition: TopicIdPartition,
+        epoch: int | None = None,
+        *,
+        after: PageKey | None = None,
+        limit: int,
+    ) -> Page:
+        """
+        The segments behind *after*, *limit* at most, in whatever state, of one leader epoch or of
+        all: by rising start offset, then by id.
+
+        Nothing is held for a reader: each page is as it is at its call. A segment that is there
+        from the first page to the last is in exactly one of them, unless a repeated first record
+        changes its start offset; what comes or goes meanwhile is in one or in none.
         """
 
     def size_of_epoch(self, partition: TopicIdPartition, epoch: int) -> int:

@@ -15,6 +15,7 @@ from rlmm.metadata.codec.encoding import encode_partition
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid, trusted_segment_id
 from rlmm.metadata.image import freezing, partition_image, shard_image
 from rlmm.metadata.listing import RowListing
+from rlmm.metadata.paging import page_of
 from rlmm.metadata.partition import PartitionState
 from rlmm.metadata.row import segment_of
 from rlmm.metadata.shard import EpochView
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rlmm.metadata.events import Event, PartitionDelete
+    from rlmm.metadata.kept_orders import KeptOrders
+    from rlmm.metadata.paging import Page, PageKey
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metadata.verdicts import Rejected
 
@@ -40,6 +43,7 @@ class ShardAnswers:
     partition: int
     position: int
     _states: dict[bytes, PartitionState]
+    _kept_orders: KeptOrders
 
     def _state(self, partition: TopicIdPartition) -> PartitionState:
         return self._states.get(encode_partition(partition), _NOTHING)
@@ -71,6 +75,14 @@ class ShardAnswers:
         state = self._state(partition)
         return _found(partition, state, state.lookup(epoch, offset))
 
+    def row_for(
+        self, partition: TopicIdPartition, epoch: int, offset: int
+    ) -> tuple[bytes, bytes] | None:
+        """As `segment_for`, as id and row."""
+        state = self._state(partition)
+        uuid = state.lookup(epoch, offset)
+        return None if uuid is None else (uuid, state.rows[uuid])
+
     def next_segment_with_txn_index(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> SegmentMetadata | None:
@@ -94,12 +106,19 @@ class ShardAnswers:
 
     def listing(self, partition: TopicIdPartition, epoch: int | None = None) -> RowListing:
         """As `segments`, or `segments_of_epoch`, to be taken piece by piece."""
+        return RowListing(partition, self._state(partition), epoch)
+
+    def page(
+        self,
+        partition: TopicIdPartition,
+        epoch: int | None = None,
+        *,
+        after: PageKey | None = None,
+        limit: int,
+    ) -> Page:
+        """The segments behind *after*, *limit* at most."""
         state = self._state(partition)
-        rows = state.rows
-        if epoch is None:
-            return RowListing(partition, list(rows.items()), is_ordered=False)
-        ids = state.ids_of_epoch(epoch)
-        return RowListing(partition, [(uuid, rows[uuid]) for uuid in ids], is_ordered=True)
+        return page_of(state, partition, epoch, after, limit, self._kept_orders)
 
     def size_of_epoch(self, partition: TopicIdPartition, epoch: int) -> int:
         """Bytes of all segments that list *epoch*."""

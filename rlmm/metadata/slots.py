@@ -77,11 +77,26 @@ class Slots:
         last = self._offsets, self._ids
         return [last] if self._lower is None else [*self._lower.chunks, last]
 
+    def since(self, offset: int) -> Iterator[tuple[int, bytes]]:
+        """The slots from *offset* on, by rising offset; nothing may change meanwhile."""
+        number, offsets, ids = self._home(offset)
+        index = bisect_left(offsets, offset)
+        yield from zip(offsets[index:], ids[index:], strict=True)
+        if number != _LAST and self._lower is not None:
+            for offsets, ids in self.chunks()[number + 1 :]:
+                yield from zip(offsets, ids, strict=True)
+
     def floor(self, offset: int) -> bytes | None:
         """The id in the slot with the largest offset that is not above *offset*."""
         _, offsets, ids = self._home(offset)
         index = bisect_right(offsets, offset)
         return ids[index - 1] if index else None
+
+    def floor_slot(self, offset: int) -> tuple[int, bytes] | None:
+        """As `floor`, with the offset of the slot."""
+        _, offsets, ids = self._home(offset)
+        index = bisect_right(offsets, offset)
+        return (offsets[index - 1], ids[index - 1]) if index else None
 
     def above(self, offset: int) -> int | None:
         """The smallest slot offset over *offset*."""
@@ -99,8 +114,15 @@ class Slots:
         place = self.find(offset)
         return None if place is None else self.at(place)
 
-    def append(self, offset: int, segment: bytes) -> None:
-        """Fill a new slot above all others; *offset* must be over `top`."""
+    @property
+    def is_long(self) -> bool:
+        """Whether there are more slots than one chunk holds."""
+        return self._lower is not None
+
+    def append(self, offset: int, segment: bytes) -> bool:
+        """
+        Fill a new slot above all others; *offset* must be over `top`. Whether a chunk was full.
+        """
         offsets = self._offsets
         offsets.append(offset)
         try:
@@ -111,17 +133,18 @@ class Slots:
         self.top = offset
         if len(offsets) > CHUNK_MAX:
             self._cut(_LAST)
+            return True
+        return False
 
-    def put(self, offset: int, segment: bytes) -> None:
-        """Fill the slot of *offset*, whoever stands in it."""
+    def put(self, offset: int, segment: bytes) -> bool:
+        """Fill the slot of *offset*, whoever stands in it. Whether a chunk was full."""
         if self.top is None or offset > self.top:
-            self.append(offset, segment)
-            return
+            return self.append(offset, segment)
         number, offsets, ids = self._home(offset)
         index = bisect_left(offsets, offset)
         if index < len(offsets) and offsets[index] == offset:
             ids[index] = segment
-            return
+            return False
         offsets.insert(index, offset)
         try:
             ids.insert(index, segment)
@@ -132,6 +155,8 @@ class Slots:
             self._mend(number, offsets)
         if len(offsets) > CHUNK_MAX:
             self._cut(number)
+            return True
+        return False
 
     def pop_last(self) -> bytes:
         """Empty the slot with the largest offset and return its id."""
@@ -172,7 +197,7 @@ class Slots:
         lower = self._lower
         if lower is None or offset >= self._offsets[0]:
             return _LAST, self._offsets, self._ids
-        number = max(bisect_right(lower.firsts, offset) - 1, 0)
+        number = (bisect_right(lower.firsts, offset) or 1) - 1
         return number, *lower.chunks[number]
 
     def _mend(self, number: int, offsets: list[int]) -> None:

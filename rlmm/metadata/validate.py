@@ -15,7 +15,7 @@ from rlmm.metadata.image import partition_image
 from rlmm.metadata.image_reading import read_partition_image
 
 if TYPE_CHECKING:
-    from rlmm.metadata.epoch import EpochState
+    from rlmm.metadata.epoch import EpochState, Rows
     from rlmm.metadata.partition import PartitionState
 
 
@@ -33,6 +33,7 @@ def violations(state: PartitionState) -> list[str]:
         found += _epoch_differences(entry, fresh.epochs[epoch])
         if entry.cover not in (None, entry.build_cover(state.rows)):
             found.append(f"epoch {epoch}: the index of hidden segments is out of date")
+        found += _stretch_violations(entry, state.rows)
     return found
 
 
@@ -66,6 +67,22 @@ def _epoch_differences(kept: EpochState, fresh: EpochState) -> list[str]:
         found.append(
             f"{name}: {len(fresh.shadowed - kept.shadowed)} hidden segments are not remembered"
         )
+    return found
+
+
+def _stretch_violations(entry: EpochState, rows: Rows) -> list[str]:
+    stretches, slots = entry.stretches, entry.slots
+    name = f"epoch {entry.epoch}"
+    if stretches is None:
+        return []
+    if slots.top is None or stretches.looked_to > slots.top:
+        return [f"{name}: stretches were looked for behind the last slot"]
+    found = []
+    if any(slots.get(offset) != uuid for offset, uuid in stretches.ends):
+        found.append(f"{name}: a stretch ends where no slot is")
+    missing = stretches.missing(slots, rows)
+    if missing:
+        found.append(f"{name}: {len(missing)} ends of stretches are not known")
     return found
 
 

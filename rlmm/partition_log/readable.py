@@ -207,7 +207,11 @@ class ReadableLog:
             return
         self._fault = fault
         _log.error(
-            "partition %s is offline at offset %d: %s", self._store.name, self.next_offset, fault
+            "partition %s is offline at offset %d: %s",
+            self._store.name,
+            self.next_offset,
+            fault,
+            extra={"offset": self.next_offset},
         )
         self._wake_all()
 

@@ -11,11 +11,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from rlmm.errors import LogDamaged, LogError, LogRecreated, LogUnavailable, NotFound
+from rlmm.own_thread import OwnThread
 from rlmm.partition_log.descriptors import Descriptors, open_files_max_by_limit
 from rlmm.partition_log.disk import DISK, Disk
 from rlmm.partition_log.names import TopicPartition, topic_partition
@@ -47,6 +49,8 @@ class RegistryStatistics(NamedTuple):
     opened: int
     """Openings that were begun, failed ones included."""
     open_files: int
+    note_failures: int
+    """How often the check points could not be written; a recovery takes longer."""
 
 
 class LogRegistry:
@@ -65,12 +69,14 @@ class LogRegistry:
         self._logs: dict[TopicPartition, asyncio.Future[PartitionLog]] = {}
         self._recovery_points = dict(root.recovery_points or {})
         self._log_starts = dict(root.log_starts)
-        self._opened = 0
+        self._opened = self._note_failures = 0
         self._touched: set[TopicPartition] = set()
         self._moved: set[PartitionLog] = set()
         """Whose recovery point or log start has changed since the last note."""
         self._timer: asyncio.TimerHandle | None = None
         self._is_closed = False
+        self._within = copy_context()
+        """What notes inherit: they are for all partitions, whoever's turn begins them."""
 
     @classmethod
     async def open(
@@ -85,18 +91,21 @@ class LogRegistry:
         """
         Take the folder *root*, making it where there is none.
 
-        Raises `ConfigError` when it is in use, is a folder of something else or cannot be written.
-        Read-only it is left as it is, in every detail, and may be in use. Cancelled, it gives the
-        folder back.
+        Raises `ConfigError` when it is in use, is a folder of something else or cannot be written,
+        `LogUnavailable` when its disk is full. Read-only it is left as it is, in every detail, and
+        may be in use. Cancelled, it gives the folder back.
         """
         take = partial(RootFolder.open, Path(root), disk, is_read_only=read_only)
-        taking = asyncio.get_running_loop().run_in_executor(None, take)
+        own = OwnThread("log-root")
+        taking = asyncio.get_running_loop().run_in_executor(own.pool, take)
         try:
-            folder = await asyncio.shield(taking)
+            await asyncio.wait((taking,))
+            await own.over()
         except asyncio.CancelledError:
+            own.let_go()
             taking.add_done_callback(_give_back)
             raise
-        return cls(folder, settings or LogSettings(), disk, now_ms)
+        return cls(taking.result(), settings or LogSettings(), disk, now_ms)
 
     async def __aenter__(self) -> Self:
         return self
@@ -160,7 +169,9 @@ class LogRegistry:
     def statistics(self) -> RegistryStatistics:
         """Figures as they are now."""
         offline = sum(_is_offline(opening) for opening in self._logs.values() if opening.done())
-        return RegistryStatistics(len(self._logs), offline, self._opened, len(self._descriptors))
+        return RegistryStatistics(
+            len(self._logs), offline, self._opened, len(self._descriptors), self._note_failures
+        )
 
     # opening
 
@@ -206,7 +217,8 @@ class LogRegistry:
         self._opened += 1
         self._touched.add(name)
         loop = asyncio.get_running_loop()
-        future = loop.run_in_executor(self._workers.opening, self._blocking_open, opening)
+        work = partial(copy_context().run, self._blocking_open, opening)
+        future = loop.run_in_executor(self._workers.opening, work)
         self._logs[name] = future
         future.add_done_callback(partial(self._end_opening, name))
         return future
@@ -238,6 +250,7 @@ class LogRegistry:
         try:
             await asyncio.shield(self._begin_note())
         except OSError as error:
+            self._note_failures += 1
             msg = f"{self.path}: check points not written: {error}"
             raise LogUnavailable(msg) from error
 
@@ -247,7 +260,9 @@ class LogRegistry:
         if self._timer is None and not self._is_closed and not self._root.is_read_only:
             loop = asyncio.get_running_loop()
             interval_s = self._settings.checkpoint_interval_ms / 1000
-            self._timer = loop.call_later(interval_s, self._note_by_timer)
+            self._timer = loop.call_later(
+                interval_s, self._note_by_timer, context=self._within.copy()
+            )
 
     async def note_now(self, log: PartitionLog) -> None:
         """Called by a partition: its log start has moved, and something will be deleted."""
@@ -273,9 +288,8 @@ class LogRegistry:
     def _end_note(self, noting: asyncio.Future[None]) -> None:
         error = noting.exception()
         if error is not None:
-            _log.warning(
-                "%s: check points not written, a recovery takes longer: %s", self.path, error
-            )
+            self._note_failures += 1
+            _log.warning("%s: check points not written, recovery is slower: %s", self.path, error)
 
     # time
 
@@ -289,7 +303,8 @@ class LogRegistry:
         """
         Close the active segments that are old enough, delete what retention does not keep.
 
-        A partition that fails is logged, and holds up none of the others.
+        A partition that fails is logged, and holds up none of the others; nor does a disk that is
+        full end what can still be read: what is not noted now is noted the next time.
         """
         if self._root.is_read_only:
             return
@@ -304,7 +319,10 @@ class LogRegistry:
                     await log.delete_expired(self._now_ms())
             except LogError as error:
                 _log.warning("%s: not rolled or expired: %s", log.path, error)
-        await self.checkpoint()
+        try:
+            await self.checkpoint()
+        except LogUnavailable as error:
+            _log.warning("%s; a recovery takes longer until they are", error)
 
     def _opened_logs(self) -> list[PartitionLog]:
         return [f.result() for f in self._logs.values() if f.done() and not f.exception()]
@@ -336,7 +354,11 @@ class LogRegistry:
         finally:
             for log in self._opened_logs():
                 log.begin_stop()
-            await finished(None, self._blocking_release)
+            own = OwnThread("log-end")
+            try:
+                await finished(own.pool, self._blocking_release)
+            finally:
+                await own.over()
 
     async def _stop_all(self) -> bool:
         """Stop every partition; tell whether the next start may trust what it finds."""

@@ -14,7 +14,8 @@ import os
 import struct
 from typing import TYPE_CHECKING
 
-from rlmm.errors import ConfigError
+from rlmm.errors import ConfigError, FolderInUse, LogUnavailable
+from rlmm.folder_lock import NO_ROOM
 from rlmm.partition_log.checkpoints import Unreadable, format_offsets, parse_offsets
 from rlmm.partition_log.names import (
     CLEAN_END,
@@ -62,7 +63,10 @@ class RootFolder:
 
     @classmethod
     def open(cls, path: Path, disk: Disk, *, is_read_only: bool) -> RootFolder:
-        """Take the folder, or make it; `ConfigError` says in one line why that cannot be."""
+        """
+        Take the folder, or make it; `ConfigError` says in one line why that cannot be, and
+        `LogUnavailable` that its disk is full.
+        """
         root = cls(path, disk, is_read_only=is_read_only)
         try:
             root._check()
@@ -72,6 +76,9 @@ class RootFolder:
             root._read_notes()
         except OSError as error:
             root.release()
+            if error.errno in NO_ROOM:
+                msg = f"{path} cannot be opened: {error.strerror}; make room"
+                raise LogUnavailable(msg) from error
             way_out = "" if is_read_only else "; choose another folder, or open it read-only"
             msg = f"{path} cannot be opened: {error.strerror or error}{way_out}"
             raise ConfigError(msg) from error
@@ -105,9 +112,11 @@ class RootFolder:
     def release(self) -> None:
         """Give the lock back. The file stays: removing it would let two others lock two files."""
         if self._lock is not None:
-            os.ftruncate(self._lock, 0)
-            os.close(self._lock)
-            self._lock = None
+            lock, self._lock = self._lock, None
+            try:
+                os.ftruncate(lock, 0)
+            finally:
+                os.close(lock)
 
     def _make(self) -> None:
         """Make the folder where there is none, and its name safe: what is synced in it needs it."""
@@ -127,21 +136,19 @@ class RootFolder:
             msg = f"{self.path} is no folder; name a folder of logs, or one that does not exist yet"
             raise ConfigError(msg)
         names = {entry.name for entry in self.path.iterdir()} - _STANDARD
-        if any((found := parse_segment_file(name)) and found[1] == LOG for name in names):
+        if any(_is_records(name) for name in names):
             msg = f"{self.path} is the folder of one partition; name the folder above it"
             raise ConfigError(msg)
-        if names and not names & _SIGNS and not any(map(self._is_partition, names)):
+        if (
+            names
+            and not names & _SIGNS
+            and not any(is_partition_folder(self.path / name) for name in names)
+        ):
             msg = (
                 f"{self.path} is no folder of logs: it holds {len(names)} other entries, "
                 f"e.g. {min(names)}; name an empty folder, or one that does not exist yet"
             )
             raise ConfigError(msg)
-
-    def _is_partition(self, name: str) -> bool:
-        folder = self.path / name
-        if parse_folder(name) is None or not folder.is_dir():
-            return False
-        return any(parse_segment_file(entry.name) for entry in folder.iterdir())
 
     def _take_lock(self) -> None:
         lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -153,7 +160,7 @@ class RootFolder:
             owner = _owner(lock)
             os.close(lock)
             msg = f"{self.path} is in use by {owner}; stop it, or choose another folder"
-            raise ConfigError(msg) from error
+            raise FolderInUse(msg) from error
         except OSError:
             os.close(lock)
             raise
@@ -180,6 +187,29 @@ class RootFolder:
             _log.warning("%s: taken as missing: %s", self.path / name, found.detail)
             return None
         return found
+
+
+def holds_a_log(path: Path) -> bool:
+    """Whether *path* is a folder of logs, or of one partition, as far as its names tell."""
+    try:
+        names = {entry.name for entry in path.iterdir()}
+        if names & (_SIGNS - {LOCK}) or any(_is_records(name) for name in names):
+            return True
+        return any(is_partition_folder(path / name) for name in names)
+    except OSError:
+        return False  # not there, or not ours to look into
+
+
+def is_partition_folder(folder: Path) -> bool:
+    """Whether *folder* is of one partition: by its name, and by a segment in it."""
+    if parse_folder(folder.name) is None or not folder.is_dir():
+        return False
+    return any(parse_segment_file(entry.name) for entry in folder.iterdir())
+
+
+def _is_records(name: str) -> bool:
+    found = parse_segment_file(name)
+    return found is not None and found[1] == LOG
 
 
 def _whole_file(kind: int) -> bytes:

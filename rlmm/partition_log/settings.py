@@ -30,7 +30,7 @@ class LogSettings:
     """What an acknowledgement means: by `each-group` an acknowledged event survives a power
     loss, by `interval` and `never` the last ones may not."""
     sync_interval_ms: int = 20
-    """Of `INTERVAL`; at this length no cost in throughput was seen."""
+    """Of `interval`; at this length no cost in throughput was seen."""
     segment_bytes: int = 1 << 30
     """Size at which a segment is closed and the next one begun; Kafka's `segment.bytes`."""
     segment_ms: int = 7 * 24 * 3600 * 1000
@@ -40,15 +40,16 @@ class LogSettings:
     batch_bytes_max: int = 1_048_588
     """Largest batch that an append takes: `max.message.bytes`."""
     retention_bytes: int | None = None
-    """Size of a partition above which whole segments are deleted from its front; None: never."""
+    """Size of a partition above which whole segments are deleted from its front. Not set: never."""
     retention_ms: int | None = None
-    """Age of its newest record at which a segment is deleted; None: never."""
+    """Age of its newest record at which a segment is deleted. Not set: never."""
     checkpoint_interval_ms: int = 5_000
     """Longest time that the recovery points on disk lag behind; bounds what a recovery scans."""
     tick_interval_ms: int = 60_000
-    """How often `LogRegistry.run` looks at ages and retention."""
+    """How often it is looked for segments that are old enough to be closed or deleted."""
     open_files_max: int | None = None
-    """Descriptors that are kept open; None: half of what the process may open."""
+    """Descriptors that are kept open. Not set: half of what the process may open, and with several
+    embedded logs in one process an equal share of that."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot work, naming the setting."""

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from concurrent.futures import Executor
 
 Result = TypeVar("Result")
 
@@ -38,16 +41,17 @@ class Workers:
 
 
 async def finished(
-    pool: ThreadPoolExecutor | None,
+    pool: Executor | None,
     work: Callable[[], Result],
     then: Callable[[asyncio.Future[Result]], None] | None = None,
 ) -> Result:
     """
     Do *work* in a thread, then *then* on the loop, and return the result of the work.
 
-    A cancellation takes effect when both are done, not before.
+    A cancellation takes effect when both are done, not before. What the work logs carries what the
+    caller's lines do.
     """
-    future = asyncio.get_running_loop().run_in_executor(pool, work)
+    future = asyncio.get_running_loop().run_in_executor(pool, partial(copy_context().run, work))
     cancelled: asyncio.CancelledError | None = None
     while not future.done():
         try:

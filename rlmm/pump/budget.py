@@ -7,7 +7,6 @@ What counts is what the operating system counts: the resident memory of the proc
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 from dataclasses import dataclass
@@ -17,6 +16,8 @@ from typing import TYPE_CHECKING
 from rlmm.doorbell import Doorbell
 from rlmm.errors import ConfigError, OverBudget
 from rlmm.metadata.ids import INT64_MAX
+from rlmm.own_thread import in_own_thread
+from rlmm.pump.cgroup import container_limit_bytes
 from rlmm.pump.settings import require_whole
 
 if TYPE_CHECKING:
@@ -34,11 +35,13 @@ class MemorySettings:
     """How much memory the process may come to hold."""
 
     alert_bytes: int | None = None
-    """Resident memory from which an alert is raised. Unset: 80 % of what the machine, or the
-    container, has."""
+    """Resident memory from which an alert is raised. Unset: 80 % of what there is: the least of the
+    machine's memory and the limits of all control groups, of version 2 or 1, that the process is
+    in, which is how a container is bounded. It is looked up anew at every measurement."""
     limit_bytes: int | None = None
     """Resident memory from which nothing more is taken, by name, so that the kernel's killer is not
-    the first to say it; what is held is answered for ever. Unset: 90 % of what there is."""
+    the first to say it; what is held is answered for ever. Unset: 90 % of what there is, found in
+    the same way."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot work, naming the key."""
@@ -75,8 +78,8 @@ class Memory:
 
 
 async def measure_memory() -> Memory:
-    """Ask the operating system; the total is the container's where there is one."""
-    return await asyncio.to_thread(lambda: Memory(_resident_bytes(), _total_bytes()))
+    """Ask the operating system; a container has what its limit says, where that is less."""
+    return await in_own_thread("memory", lambda: Memory(_resident_bytes(), _total_bytes()))
 
 
 def _resident_bytes() -> int:
@@ -86,11 +89,8 @@ def _resident_bytes() -> int:
 
 def _total_bytes() -> int:
     machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    try:
-        container = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
-    except OSError:
-        return machine
-    return min(machine, int(container)) if container.isdigit() else machine
+    container = container_limit_bytes()
+    return machine if container is None else min(machine, container)
 
 
 class Budget:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rlmm.backoff import Backoff, Pauses
@@ -22,8 +22,11 @@ from rlmm.errors import (
     LogUnavailable,
     OutcomeUnknown,
 )
+from rlmm.line_fields import bound
+from rlmm.metadata.report import Tally
 from rlmm.progress import FellBehind, History, Lost, Reassigned, ReplayProgress, Why
 from rlmm.pump.aside import offset_behind
+from rlmm.pump.figures import FollowerStatistics
 from rlmm.pump.replay import Beginning, Replay, beginning
 from rlmm.pump.verdicts import Verdicts
 
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
     from rlmm.clock import Clock
     from rlmm.doorbell import Doorbell
     from rlmm.errors import Unresolved
-    from rlmm.log.protocol import Bounds, MetadataLog
+    from rlmm.log.protocol import Bounds, LogIdentity, MetadataLog
     from rlmm.metadata.report import Report
     from rlmm.metadata.shard import Shard
     from rlmm.progress import Fact
@@ -55,6 +58,11 @@ Image = tuple[int, History, list["Callable[[], bytes]"]]
 """Position, history, and what makes the image of each user partition."""
 
 
+def anything_goes(identity: LogIdentity) -> None:
+    """Whoever the log is, it is followed."""
+    del identity
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What all followers of one pump share."""
@@ -70,21 +78,8 @@ class Surroundings:
     incidents: Incidents
     changed: Doorbell
     """Rung when a follower's first attempt has ended."""
-
-
-@dataclass(frozen=True, slots=True)
-class FollowerStatistics:
-    """How the reading of one metadata partition goes."""
-
-    progress: ReplayProgress
-    history: History
-    is_caught_up: bool
-    beginnings: int
-    """How often a state was begun or resumed: once, unless something went wrong."""
-    failures: int
-    last_failure: str
-    heard_s: float | None
-    """When the log answered last, by the event loop's clock."""
+    confirm: Callable[[LogIdentity], None] = anything_goes
+    """Raises `ConfigError` where the log of that identity is not to be followed."""
 
 
 class Follower:
@@ -95,6 +90,8 @@ class Follower:
         self.verdicts = Verdicts(0)
         self.is_settled = False
         """Whether the first attempt to begin has ended, well or badly."""
+        self.tally = Tally()
+        """All offsets that were passed here, whatever became of the state."""
         self._around = around
         self._replay: Replay | None = None
         self._needs_beginning = True
@@ -117,25 +114,30 @@ class Follower:
     async def run(self) -> None:
         """
         Read until cancelled. Raises `LogRecreated`, which concerns all partitions, and what is a
-        fault of ours.
+        fault of ours. What is logged meanwhile carries the metadata partition.
         """
-        while True:
-            try:
-                if self._needs_beginning:
-                    await self._begin()
-                    self._settle()
-                await self._read_once()
-                self._backoff.succeeded()
-            except LogUnavailable as error:
-                await self._pause(error)
-            except LogTruncated as error:
-                self._give_up(str(error))
-                await self._pause(error)
-            except (LogNotPermitted, LogDamaged) as error:
-                is_refused = isinstance(error, LogNotPermitted)
-                self._needs_beginning = True
-                self._tell(Lost(Why.NOT_PERMITTED if is_refused else Why.DAMAGED, str(error)))
-                await self._pause(error)
+        with bound(metadata_partition=self.partition):
+            while True:
+                await self._go_on()
+
+    async def _go_on(self) -> None:
+        """Begin where that is due, and read once; what goes wrong with the log is waited out."""
+        try:
+            if self._needs_beginning:
+                await self._begin()
+                self._settle()
+            await self._read_once()
+            self._backoff.succeeded()
+        except LogUnavailable as error:
+            await self._pause(error)
+        except LogTruncated as error:
+            self._give_up(str(error))
+            await self._pause(error)
+        except (LogNotPermitted, LogDamaged) as error:
+            is_refused = isinstance(error, LogNotPermitted)
+            self._needs_beginning = True
+            self._tell(Lost(Why.NOT_PERMITTED if is_refused else Why.DAMAGED, str(error)))
+            await self._pause(error)
 
     def close(self, error: type[Unresolved], message: str) -> None:
         """Nothing is read here any more: whoever waits for a verdict is told so."""
@@ -176,11 +178,9 @@ class Follower:
         _log.log(
             logging.INFO if shard.position < bounds.next_offset else logging.DEBUG,
             "metadata partition %d: reading from offset %d, target %d, log start %d",
-            self.partition,
-            shard.position,
-            bounds.next_offset,
-            bounds.log_start,
-        )
+            self.partition, shard.position, bounds.next_offset, bounds.log_start,
+            extra={"offset": shard.position},
+        )  # fmt: skip
         self.judge()
 
     def _hear_anew(self, position: int) -> None:
@@ -215,6 +215,7 @@ class Follower:
             bounds.log_start,
             bounds.next_offset,
             gone,
+            extra={"offset": position},
         )
 
     async def _ask_bounds(self) -> Bounds:
@@ -275,11 +276,14 @@ class Follower:
                 raise LogUnavailable(msg)
         async with self._applying:
             report = replay.set_aside(damage, record_set.data, behind)
-        _log.error("%s is set aside: offsets up to %d are lost", what, behind)
+        _log.error(
+            "%s is set aside: offsets up to %d are lost", what, behind, extra={"offset": position}
+        )
         self._hear(report)
 
     def _hear(self, report: Report) -> None:
         """Pass on what came of a slice."""
+        self.tally.add(report.tally)
         if report.entries:
             self._around.incidents.note(self.partition, report.entries, self._around.clock.now_ms())
         self.verdicts.hear(report)
@@ -360,7 +364,15 @@ class Follower:
             self._failures,
             self._last_failure,
             self._heard_s,
+            None if replay is None else replay.shard.statistics(),
+            replace(self.tally),
+            self.verdicts.listening,
         )
+
+    @property
+    def obstacle(self) -> str | None:
+        """What stands in the way of a first state; `None` where there was one."""
+        return None if self._beginnings else self._last_failure
 
     def _tell(self, fact: Fact) -> None:
         self._around.listener.met(self.partition, fact, self.progress())
@@ -376,8 +388,10 @@ class Follower:
         self._settle()
         pause_s = self._backoff.failed()
         _log.warning(
-            "metadata partition %d: %s; next attempt in %.2f s", self.partition, error, pause_s
-        )
+            "metadata partition %d: %s; next attempt in %.2f s",
+            self.partition, error, pause_s,
+            extra={} if self._replay is None else {"offset": self._replay.shard.position},
+        )  # fmt: skip
         await asyncio.sleep(pause_s)
 
     def _now(self) -> float:

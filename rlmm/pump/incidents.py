@@ -7,14 +7,14 @@ first, and how many went is counted.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rlmm.metadata.verdicts import Applied, Duplicate, Rejected, Undecodable, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from rlmm.metadata.ids import TopicIdPartition, Uuid
     from rlmm.metadata.report import Entry
@@ -38,6 +38,28 @@ class Incident:
     size: int
 
 
+@dataclass(frozen=True, slots=True)
+class KindStatistics:
+    """How many incidents of one kind there were."""
+
+    events: Mapping[str, int]
+    """Since the start, by reason. What is read anew is seen, and counted, again."""
+    kept: int
+    forgotten: int
+    """How many had to make room."""
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentStatistics:
+    """What was not simply applied, by kind and reason, and what is kept of it."""
+
+    rejected: KindStatistics
+    undecodable: KindStatistics
+    remarked: KindStatistics
+    """Events that were applied, and deserve a look all the same."""
+    bytes_held: int
+
+
 class Incidents:
     """The last so many of each kind."""
 
@@ -47,18 +69,24 @@ class Incidents:
             Undecodable: deque(),
             Applied: deque(),
         }
+        self._events: dict[type[Verdict], Counter[str]] = {kind: Counter() for kind in self._kinds}
+        self._forgotten: Counter[type[Verdict]] = Counter()
         self._count_max = count_max
         self._bytes_max = bytes_max
         self.bytes_held = 0
-        self.forgotten = 0
+
+    @property
+    def forgotten(self) -> int:
         """How many had to make room."""
+        return self._forgotten.total()
 
     def note(self, metadata_partition: int, entries: Iterable[Entry], now_ms: int) -> None:
         """Remember *entries*; exact repeats are none of our business."""
         for entry in entries:
             if isinstance(entry.verdict, Duplicate):
                 continue
-            value = entry.value
+            value, kind = entry.value, type(entry.verdict)
+            self._events[kind][_reason_of(entry.verdict)] += entry.next_offset - entry.offset
             self._keep(
                 Incident(
                     metadata_partition,
@@ -100,16 +128,41 @@ class Incidents:
             len(found.value or b"") for held in self._kinds.values() for found in held
         )
 
+    def statistics(self) -> IncidentStatistics:
+        """How many there were, and how many are kept."""
+        return IncidentStatistics(
+            self._statistics_of(Rejected),
+            self._statistics_of(Undecodable),
+            self._statistics_of(Applied),
+            self.bytes_held,
+        )
+
+    def _statistics_of(self, kind: type[Verdict]) -> KindStatistics:
+        return KindStatistics(
+            dict(self._events[kind]), len(self._kinds[kind]), self._forgotten[kind]
+        )
+
     def _keep(self, incident: Incident) -> None:
-        held = self._kinds[type(incident.verdict)]
+        kind = type(incident.verdict)
+        held = self._kinds[kind]
         held.append(incident)
         self.bytes_held += len(incident.value or b"")
         while len(held) > self._count_max:
-            self._drop(held)
+            self._drop(kind)
         undecodable = self._kinds[Undecodable]
         while self.bytes_held > self._bytes_max and undecodable:
-            self._drop(undecodable)
+            self._drop(Undecodable)
 
-    def _drop(self, held: deque[Incident]) -> None:
-        self.bytes_held -= len(held.popleft().value or b"")
-        self.forgotten += 1
+    def _drop(self, kind: type[Verdict]) -> None:
+        self.bytes_held -= len(self._kinds[kind].popleft().value or b"")
+        self._forgotten[kind] += 1
+
+
+def _reason_of(verdict: Verdict) -> str:
+    match verdict:
+        case Rejected(reason=reason) | Undecodable(reason=reason):
+            return reason
+        case Applied(remark=remark) if remark is not None:
+            return remark
+        case _:
+            return "none"

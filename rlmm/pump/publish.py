@@ -67,8 +67,11 @@ class Admission(Protocol):
     def place_of(self, partition: TopicIdPartition) -> int:
         """The metadata partition, or `NotReady` while nobody knows it."""
 
-    async def wait_connected(self) -> None:
-        """Wait until the metadata partition of a user partition is known."""
+    def is_assigned(self, partition: TopicIdPartition) -> bool:
+        """Whether the partition is answered for, or `NotReady` while nobody knows."""
+
+    async def wait_assigned(self) -> None:
+        """Wait until the topic is known, and what is assigned."""
 
     async def wait_open(self, partition: TopicIdPartition) -> None:
         """Wait until questions about the partition are answered."""
@@ -82,6 +85,8 @@ class _End:
     """How a write ended."""
 
     name: str = "failed"
+    is_handed_over: bool = False
+    """Whether the log was given the event: from then on it may be stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +137,11 @@ class Writer:
         `NotAssigned`, `NotReady`, `OverBudget`, `EventRejected`, `AppendRefused`, other errors of
         the log. With the event stored, or perhaps stored: `EventRejected` with its place,
         `AppendUncertain`, `OutcomeUnknown`, `AssignmentLost`, `Stopped`, `PumpFailed`. When
-        cancelled, it may be stored.
+        cancelled, it may be stored; not where it was only waiting to be admitted.
         """
         value = self._encoded(event)
         with self._counting() as end:
-            written = await self._write(event, value, self._limit_s(timeout_s))
+            written = await self._write(event, value, self._limit_s(timeout_s), end)
             end.name = "duplicate" if isinstance(written.verdict, Duplicate) else "applied"
         return written
 
@@ -153,13 +158,14 @@ class Writer:
         deadline_s = loop.time() + limit_s
         partition = _partition_of(event)
         with self._counting() as end:
-            await self._wait(self._admission.wait_connected(), limit_s)
+            await self._wait(self._admission.wait_assigned(), limit_s)
             limit_s = max(0.001, deadline_s - loop.time())
-            place = self._admission.place_of(partition)
-            if self._pump.assignment.covers(partition, place):
-                written = await self._write(event, value, limit_s)
+            if self._admission.is_assigned(partition):
+                written = await self._write(event, value, limit_s, end)
                 end.name = "duplicate" if isinstance(written.verdict, Duplicate) else "applied"
                 return written
+            place = self._admission.place_of(partition)
+            end.is_handed_over = True
             offset = await self._log.append(place, value, timeout_s=limit_s)
             end.name = "stored_not_assigned"
         return StoredNotAssigned(place, offset)
@@ -194,14 +200,17 @@ class Writer:
         except Unresolved as error:
             end.name = "failed" if error.stored_at is None else "unknown"
             raise
-        except (AppendUncertain, asyncio.CancelledError):
+        except AppendUncertain:
             end.name = "unknown"
+            raise
+        except asyncio.CancelledError:
+            end.name = "unknown" if end.is_handed_over else "failed"
             raise
         finally:
             self._pending -= 1
             self._ends[end.name] = self._ends.get(end.name, 0) + 1
 
-    async def _write(self, event: Event, value: bytes, limit_s: float) -> Written:
+    async def _write(self, event: Event, value: bytes, limit_s: float, end: _End) -> Written:
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + limit_s
         partition = _partition_of(event)
@@ -224,6 +233,7 @@ class Writer:
         append = verdicts.begin()
         try:
             left_s = max(0.001, deadline_s - loop.time())
+            end.is_handed_over = True
             offset = await self._log.append(place, value, timeout_s=left_s)
             heard = verdicts.listen(offset)
         finally:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from contextvars import Context, copy_context
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rlmm.backoff import Backoff, Pauses
@@ -26,31 +27,20 @@ from rlmm.errors import (
     TopicAbsent,
     first_of,
 )
+from rlmm.line_fields import bound
+from rlmm.metadata.report import Tally
+from rlmm.pump.figures import PumpStatistics
 from rlmm.pump.follower import Follower
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable
 
     from rlmm.assignment import Assignment
     from rlmm.errors import Unresolved
     from rlmm.log.protocol import LogIdentity
-    from rlmm.pump.follower import FollowerStatistics, Image, Surroundings
+    from rlmm.pump.follower import Image, Surroundings
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class PumpStatistics:
-    """How reading goes."""
-
-    is_connected: bool
-    connect_attempts: int
-    last_trouble: str
-    generation: int
-    """Of the last `reconcile`."""
-    recreations: int
-    """How often the topic was another one than before."""
-    followers: Mapping[int, FollowerStatistics]
 
 
 class Pump:
@@ -63,11 +53,16 @@ class Pump:
         self._followers: dict[int, Follower] = {}
         self._running: dict[int, asyncio.Task[None]] = {}
         self._tasks: asyncio.TaskGroup | None = None
+        self._within = Context()
+        """What followers inherit, whoever's call begins them."""
         self._generation = 1
         self._changed = around.changed
         self._connect_attempts = 0
         self._last_trouble = ""
         self._recreations = 0
+        self._judged_s: float | None = None
+        self._ended = Tally()
+        """What followers have passed that are no more."""
         self._closed: tuple[type[Unresolved], str] | None = None
         around.listener.assigned(assignment)
 
@@ -85,11 +80,13 @@ class Pump:
             self._identity = identity = await self._connect()
             self._around.listener.connected(identity)
             try:
-                await self._follow()
+                with bound(cluster_id=identity.cluster_id):
+                    await self._follow()
             except* LogRecreated as errors:
                 self._recreations += 1
                 self._last_trouble = str(first_of(errors))
-                _log.error("%s: everything is read anew", self._last_trouble)
+                cluster = {"cluster_id": identity.cluster_id}
+                _log.error("%s: everything is read anew", self._last_trouble, extra=cluster)
                 self._end_all(OutcomeUnknown, "the metadata topic is another one now")
             finally:
                 self._identity = None
@@ -119,6 +116,7 @@ class Pump:
                     timeout_s=settings.bounds_timeout_ms / 1_000
                 )
                 self._assignment.require_within(identity.partition_count)
+                self._around.confirm(identity)
             except (LogUnavailable, LogNotPermitted, TopicAbsent) as error:
                 self._last_trouble = str(error)
             except (ConfigError, InvalidArgument) as error:
@@ -133,6 +131,7 @@ class Pump:
                     identity.cluster_id,
                     identity.topic_id,
                     identity.partition_count,
+                    extra={"cluster_id": identity.cluster_id},
                 )
                 return identity
             pause_s = backoff.failed()
@@ -146,6 +145,7 @@ class Pump:
             await asyncio.sleep(pause_s)
 
     async def _follow(self) -> None:
+        self._within = copy_context()
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
             try:
@@ -199,6 +199,7 @@ class Pump:
         while True:
             for follower in list(self._followers.values()):
                 follower.judge()
+            self._judged_s = asyncio.get_running_loop().time()
             self._changed.ring()
             await asyncio.sleep(self._around.settings.bounds_interval_ms / 1_000)
 
@@ -252,9 +253,9 @@ class Pump:
                 raise error(message)
             await self._changed.wait()
         return {
-            partition: stands.last_failure
+            partition: obstacle
             for partition, follower in self._followers.items()
-            if not (stands := follower.statistics()).beginnings
+            if (obstacle := follower.obstacle) is not None
         }
 
     def _apply(self) -> None:
@@ -273,12 +274,16 @@ class Pump:
             self._followers[partition] = follower
             self._around.listener.begun(partition, follower.progress())
             self._running[partition] = self._tasks.create_task(
-                self._guarded(follower.run), name=f"pump: metadata partition {partition}"
+                self._guarded(follower.run),
+                name=f"pump: metadata partition {partition}",
+                context=self._within.copy(),
             )
         self._changed.ring()
 
     def _end(self, partition: int, error: type[Unresolved], message: str) -> None:
-        self._followers.pop(partition).close(error, message)
+        follower = self._followers.pop(partition)
+        follower.close(error, message)
+        self._ended.add(follower.tally)
         self._running.pop(partition).cancel()
         self._around.listener.ended(partition)
 
@@ -297,6 +302,11 @@ class Pump:
     def last_trouble(self) -> str:
         """What stood in the way of reaching the log last."""
         return self._last_trouble
+
+    @property
+    def judged_s(self) -> float | None:
+        """When every partition was judged last, by the event loop's clock."""
+        return self._judged_s
 
     def follower(self, partition: int) -> Follower | None:
         """Who reads metadata partition *partition*."""
@@ -317,12 +327,17 @@ class Pump:
 
     def statistics(self) -> PumpStatistics:
         """How reading goes."""
+        tally = replace(self._ended)
+        for follower in self._followers.values():
+            tally.add(follower.tally)
         return PumpStatistics(
             self._identity is not None,
             self._connect_attempts,
             self._last_trouble,
             self._generation,
             self._recreations,
+            self._judged_s,
+            tally,
             {
                 partition: follower.statistics()
                 for partition, follower in sorted(self._followers.items())

@@ -136,6 +136,10 @@ class Replay:
         if bounds.next_offset < self.bounds.next_offset:
             return False
         self.bounds = bounds
+        if (asked_s - self._heard_s) * 1_000 > self._settings.end_age_ms_max:
+            # Nobody knows since when this is the end: it is to be reached before anything opens,
+            # also where a target of long ago would be reached before.
+            self._fell_behind = True
         self._heard_s = asked_s
         if bounds.next_offset > self.shard.position:
             if len(self._unreached) >= _UNREACHED_MAX:

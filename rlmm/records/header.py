@@ -21,6 +21,8 @@ HEADER = struct.Struct(">qiibIhiqqqhii")
 """The fields in the order of the module's description."""
 HEADER_BYTES = HEADER.size
 MAGIC = 2
+MAX_TIMESTAMP_AT = 35
+"""Where the largest time of any record stands."""
 CRC_FROM = 21
 """First byte that the CRC covers."""
 LENGTH_FROM = 12

@@ -31,12 +31,16 @@ _TWO_BYTES_MAX = 0x3FFF
 """Largest number of two bytes; what looks larger has a third."""
 
 
-def single_values(data: bytes, start: int, offset: int, count_max: int) -> tuple[list[bytes], int]:
+def single_values(
+    data: bytes, start: int, offset: int, count_max: int
+) -> tuple[list[bytes], int, int]:
     """
     The values of the batches that begin at byte *start* of *data* and at *offset*, each one offset
-    behind the other, and the byte behind the last. At most *count_max*; none where there is none.
+    behind the other, the byte where the last of them begins, and the byte behind it. At most
+    *count_max*; none where there is none.
     """
     values: list[bytes] = []
+    last = start
     unpack, crc32c, size = HEADER.unpack_from, google_crc32c.value, len(data)
     last_start = size - _SIZE_MIN
     stop_offset = min(offset + count_max, OFFSET_MAX + 1)
@@ -71,6 +75,6 @@ def single_values(data: bytes, start: int, offset: int, count_max: int) -> tuple
         ):
             break
         values.append(data[value_at : stop - 1])
-        start = stop
+        last, start = start, stop
         offset += 1
-    return values, start
+    return values, last, start

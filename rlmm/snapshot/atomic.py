@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from rlmm.partition_log.disk import Disk, require_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 TEMPORARY = ".tmp"
@@ -38,12 +38,18 @@ class SnapshotDisk(Disk):
         return found.f_bavail * found.f_frsize
 
 
-def write_atomically(disk: SnapshotDisk, path: Path, chunks: Iterable[bytes]) -> int:
+def write_atomically(
+    disk: SnapshotDisk,
+    path: Path,
+    chunks: Iterable[bytes],
+    go_on: Callable[[], None] = lambda: None,
+) -> int:
     """
     Make *path* hold *chunks*, on the medium when this returns; how many bytes they are is returned.
+    *go_on* is called before the last step, after whatever may have taken long.
 
-    Whatever is raised, by a call of the system or by *chunks*, leaves as it is, and the unfinished
-    file is removed. Raised by the last step, the new file stands at *path* already.
+    Whatever is raised, by a call of the system, *chunks* or *go_on*, leaves as it is, and the
+    unfinished file is removed. Raised by the last step, the new file stands at *path* already.
     """
     temporary = path.with_name(path.name + TEMPORARY)
     position = 0
@@ -56,6 +62,7 @@ def write_atomically(disk: SnapshotDisk, path: Path, chunks: Iterable[bytes]) ->
             disk.sync(descriptor)
         finally:
             disk.close(descriptor)
+        go_on()
         disk.rename(temporary, path)
     except BaseException:
         with suppress(OSError):

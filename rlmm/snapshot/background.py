@@ -3,7 +3,8 @@ A thread for one piece of work that must not hold the event loop.
 
 A caller that is cancelled asks the work to end early and waits until it has: a thread that goes on
 behind the back of who started it would write into what has moved on. When the call returns, its
-thread is over.
+thread is over. Only who is cancelled again does not wait: a disk may hang for ever. What such work
+still does it does not finish, see `Work.go_on`, and it holds up no interpreter's end.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ import os
 import threading
 from concurrent.futures import Future
 from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
+
+from rlmm.own_thread import OwnedThread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,10 +47,14 @@ class Work:
 
 
 async def in_background(work: Callable[[Work], Result], name: str, niceness: int = 0) -> Result:
-    """Do *work* in a thread called *name* and return its result, or raise what it raises."""
+    """
+    Do *work* in a thread called *name* and return its result, or raise what it raises. What it logs
+    carries what the caller's lines do.
+    """
     given = Work()
     outcome: Future[Result] = Future()
-    thread = threading.Thread(target=_run, name=name, args=(work, given, outcome, niceness))
+    run = partial(copy_context().run, _run, work, given, outcome, niceness)
+    thread = OwnedThread(name, run)
     thread.start()
     done = asyncio.wrap_future(outcome)
     cancelled: asyncio.CancelledError | None = None
@@ -56,12 +65,22 @@ async def in_background(work: Callable[[Work], Result], name: str, niceness: int
             else:
                 await asyncio.wait((done,))
         except asyncio.CancelledError as error:
+            if cancelled is not None and not done.done():
+                thread.is_left = True
+                done.add_done_callback(_look_at)
+                raise
             cancelled = error
             given.abandon()
     if cancelled is not None:
         done.exception()  # looked at, so that it is not reported as forgotten
         raise cancelled
     return done.result()
+
+
+def _look_at(done: asyncio.Future[Result]) -> None:
+    """An outcome that nobody waits for any more is not to be reported as forgotten."""
+    if not done.cancelled():
+        done.exception()
 
 
 def _run(

@@ -73,11 +73,21 @@ def position_of(name: str) -> int | None:
 
 
 def identity_folders(root: Path) -> list[Path]:
-    """The folder of every log of which *root* has snapshots, sorted."""
+    """The folder of every log of which *root* has a snapshot, sorted; other folders are none."""
     if not root.is_dir():
         return []
     clusters = (cluster for cluster in root.iterdir() if cluster.is_dir())
-    return sorted(topic for cluster in clusters for topic in cluster.iterdir() if topic.is_dir())
+    topics = (topic for cluster in clusters for topic in cluster.iterdir() if topic.is_dir())
+    return sorted(topic for topic in topics if _has_snapshots(topic))
+
+
+def _has_snapshots(folder: Path) -> bool:
+    return any(
+        position_of(entry.name) is not None
+        for partition in folder.iterdir()
+        if _PARTITION.fullmatch(partition.name) and partition.is_dir()
+        for entry in partition.iterdir()
+    )
 
 
 class Catalog:
@@ -156,6 +166,7 @@ class Catalog:
                 _log.warning(
                     "metadata partition %d: snapshot %s is set aside, the state stands at %d",
                     stored.partition, stored.path, newest.position,
+                    extra={"metadata_partition": stored.partition, "offset": stored.position},
                 )  # fmt: skip
                 self.set_aside(stored)
             elif left > 0:

@@ -51,14 +51,19 @@ def stored_below(root: Path, disk: SnapshotDisk = SNAPSHOT_DISK) -> Iterator[Sto
         yield from stored_in(folder, disk)
 
 
-def chosen_folder(root: Path, cluster_id: str | None, topic_id: str | None) -> Path:
-    """The folder of the one log that is meant. Raises `ConfigError` when that is none or many."""
-    found = [
+def matching_folders(root: Path, cluster_id: str | None, topic_id: str | None) -> list[Path]:
+    """The folders below *root* with snapshots of the cluster and topic; `None`: of any."""
+    return [
         folder
         for folder in identity_folders(root)
         if (cluster_id is None or folder.parent.name == cluster_folder(cluster_id))
         and (topic_id is None or folder.name == topic_id)
     ]
+
+
+def chosen_folder(root: Path, cluster_id: str | None, topic_id: str | None) -> Path:
+    """The folder of the one log that is meant. Raises `ConfigError` when that is none or many."""
+    found = matching_folders(root, cluster_id, topic_id)
     if len(found) == 1:
         return found[0]
     if not found:
@@ -81,18 +86,22 @@ def examine(stored: Stored, disk: SnapshotDisk = SNAPSHOT_DISK) -> Judged:
 
 def examine_stranger(name: str, opener: Opener) -> Judged:
     """What a file from anywhere is when everything in it is sound; its name means nothing."""
+    return _judge_stranger(name, opener, whole=True)
+
+
+def glance_stranger(name: str, opener: Opener) -> Judged:
+    """What the header of a file from anywhere says; its name means nothing."""
+    return _judge_stranger(name, opener, whole=False)
+
+
+def _judge_stranger(name: str, opener: Opener, *, whole: bool) -> Judged:
     size = 0
     try:
         with opener() as file, naming(name):
             size = file.size
-            return Judged(name, size, file.examine())
+            return Judged(name, size, file.examine() if whole else file.peek())
     except (SnapshotError, OSError) as error:
         return Judged(name, size, None, error)
-
-
-def examine_file(path: Path, disk: SnapshotDisk = SNAPSHOT_DISK) -> Judged:
-    """The same for a file wherever it lies."""
-    return examine_stranger(str(path), lambda: opened(disk, path))
 
 
 def _judge_stored(stored: Stored, disk: SnapshotDisk, *, whole: bool) -> Judged:

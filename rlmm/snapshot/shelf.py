@@ -129,6 +129,7 @@ class Shelf:
         _log.info(
             "metadata partition %d restored at position %d from %s: %d user partitions",
             header.partition, header.position, stored.path, header.user_partitions,
+            extra=_where(header.partition, header.position),
         )  # fmt: skip
         return header, shard
 
@@ -153,7 +154,8 @@ class Shelf:
             self._make_folder(path.parent)
             self._require_room(path.parent, expected_bytes)
             chunks = encode(header, _one_by_one(given, parts))
-            size = write_atomically(self._disk, path, self._watched(given, path.parent, chunks))
+            watched = self._watched(given, path.parent, chunks)
+            size = write_atomically(self._disk, path, watched, given.go_on)
         except OSError as error:
             kind = SnapshotRefused if error.errno in _NO_ROOM else SnapshotError
             msg = f"{where}: no snapshot written to {path}: {error.strerror or error}"
@@ -161,7 +163,10 @@ class Shelf:
         except SnapshotRefused as error:
             msg = f"{where}: no snapshot written to {path}: {error}"
             raise SnapshotRefused(msg) from error
-        _log.debug("%s: snapshot of %d bytes written to %s", where, size, path)
+        _log.debug(
+            "%s: snapshot of %d bytes written to %s", where, size, path,
+            extra=_where(header.partition, header.position),
+        )  # fmt: skip
         return Stored(path, header.partition, header.position, size)
 
     def _make_folder(self, folder: Path) -> None:
@@ -177,6 +182,7 @@ class Shelf:
             _log.warning(
                 "metadata partition %d: older snapshots beside %s could not be removed: %s",
                 newest.partition, newest.path, error,
+                extra=_where(newest.partition, newest.position),
             )  # fmt: skip
 
     def _watched(self, given: Work, folder: Path, chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -188,6 +194,17 @@ class Shelf:
                 self._require_room(folder, unchecked)
                 unchecked = 0
             yield chunk
+
+    def free_bytes(self) -> int | None:
+        """Room on the disk as it is now; `None` where nobody can say."""
+        for folder in (self._root, *self._root.parents):
+            try:
+                return self._disk.free_bytes(folder)
+            except FileNotFoundError:
+                continue  # it will be made on the disk of the one above it
+            except OSError:
+                break
+        return None
 
     def _require_room(self, folder: Path, coming_bytes: int) -> None:
         free = self._disk.free_bytes(folder)
@@ -215,9 +232,15 @@ def _give_way() -> None:
     time.sleep(0)
 
 
+def _where(partition: int, position: int) -> dict[str, object]:
+    """The fields of a line about a snapshot."""
+    return {"metadata_partition": partition, "offset": position}
+
+
 def _refused(stored: Stored, kind: RefusalKind, detail: str) -> Refusal:
     _log.warning(
         "metadata partition %d, position %d: snapshot %s is not used, it is %s: %s",
         stored.partition, stored.position, stored.path, kind, detail,
+        extra=_where(stored.partition, stored.position),
     )  # fmt: skip
     return Refusal(stored.path, stored.partition, stored.position, kind, detail)

@@ -99,6 +99,8 @@ class SnapshotStore:
         self._saved: dict[int, Saved] = {}
         self._refusals = Refusals()
         self._restored = 0
+        self.free_bytes: int | None = None
+        """Room on the disk when it was looked at last; `None` while it was not, or could not be."""
 
     def saved(self, partition: int) -> Saved | None:
         """The newest good snapshot of *partition*: the one restored from, or the last written."""
@@ -150,6 +152,14 @@ class SnapshotStore:
         saved = self._saved.get(partition)
         if saved is not None and saved.position > next_offset:
             del self._saved[partition]
+
+    async def look_at_room(self) -> None:
+        """Look how much room the disk has."""
+
+        def work(_: Work) -> int | None:
+            return self._shelf.free_bytes()
+
+        self.free_bytes = await in_background(work, "snapshot-room", self.settings.niceness)
 
     async def write(self, frozen: Frozen) -> Saved:
         """

@@ -119,7 +119,7 @@ def import_from(
 
     Raises `ConfigError` for a source that holds none, `OSError` when *root* cannot be written.
     """
-    files = dict(_files_of(source, disk))
+    files = dict(files_of(source, disk))
     if not files:
         msg = f"{source} holds no snapshots"
         raise ConfigError(msg)
@@ -145,8 +145,11 @@ def import_from(
     return Transferred(tuple(done), tuple(unchanged), (), tuple(in_the_way))
 
 
-def _files_of(source: Path, disk: SnapshotDisk) -> Iterator[tuple[str, Opener]]:
-    """The snapshots of *source* by name, and how each is opened."""
+def files_of(source: Path, disk: SnapshotDisk = SNAPSHOT_DISK) -> Iterator[tuple[str, Opener]]:
+    """
+    Yield the snapshots of *source*, a folder, a tar or one snapshot, by name, and how each is
+    opened. Raises `ConfigError` for a file that is neither.
+    """
 
     def opener_of(path: Path) -> Opener:
         return lambda: opened(disk, path)

@@ -15,10 +15,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rlmm.errors import SnapshotError, SnapshotRefused
+from rlmm.line_fields import bound
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from rlmm.errors import RlmmError
     from rlmm.snapshot.source import Source
     from rlmm.snapshot.store import Saved, SnapshotStore
 
@@ -39,6 +41,9 @@ class Flushed:
     gone: tuple[int, ...] = ()
     """Asked for, or there a moment ago, and not to be saved now."""
     failed: Mapping[int, SnapshotError] = field(default_factory=dict)
+    obstacle: RlmmError | None = None
+    """Why nothing was even looked at: `NotReady` while the log has not been reached, `ConfigError`
+    where no snapshots can be kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,11 @@ class WriterStatistics:
     """Snapshots that were not written, those that were refused among them."""
     refused: int
     """Not written because the disk has too little room left."""
+    free_bytes: int | None
+    """Room on the disk when it was looked at last, which is some times within every interval;
+    `None` before that, or where the disk does not say."""
+    free_bytes_min: int
+    """The low-water mark: what would leave less room than this is not written."""
     last_success_ms: int | None
     last_failure_ms: int | None
     last_failure: str | None
@@ -85,6 +95,7 @@ class SnapshotWriter:
         A snapshot that is being written then is given up; the one before it stays.
         """
         while True:
+            await self._store.look_at_room()
             for partition in self._due():
                 try:
                     await self._save(partition)
@@ -120,6 +131,8 @@ class SnapshotWriter:
             self._written_bytes,
             self._failures,
             self._refused,
+            self._store.free_bytes,
+            self._store.settings.free_bytes_min,
             self._last_success_ms,
             self._last_failure_ms,
             self._last_failure,
@@ -141,25 +154,29 @@ class SnapshotWriter:
 
     async def _save(self, partition: int) -> bool | None:
         """Whether a snapshot was written; False: nothing changed, None: not there."""
-        async with self._turn:
-            position = self._source.positions().get(partition)
-            if position is None or self._is_saved(partition, position):
-                return None if position is None else False
-            self._writing = partition
-            try:
-                frozen = await self._source.freeze(partition)
-                if frozen is None or self._is_saved(partition, frozen.position):
-                    return None if frozen is None else False
-                written = await self._store.write(frozen)
-            except SnapshotError as error:
-                self._note_failure(error)
-                raise
-            finally:
-                self._writing = None
-            self._written += 1
-            self._written_bytes += written.size_bytes
-            self._last_success_ms = self._store.clock.now_ms()
-            return True
+        with bound(metadata_partition=partition):
+            async with self._turn:
+                return await self._save_alone(partition)
+
+    async def _save_alone(self, partition: int) -> bool | None:
+        position = self._source.positions().get(partition)
+        if position is None or self._is_saved(partition, position):
+            return None if position is None else False
+        self._writing = partition
+        try:
+            frozen = await self._source.freeze(partition)
+            if frozen is None or self._is_saved(partition, frozen.position):
+                return None if frozen is None else False
+            written = await self._store.write(frozen)
+        except SnapshotError as error:
+            self._note_failure(error)
+            raise
+        finally:
+            self._writing = None
+        self._written += 1
+        self._written_bytes += written.size_bytes
+        self._last_success_ms = self._store.clock.now_ms()
+        return True
 
     def _is_saved(self, partition: int, position: int) -> bool:
         saved = self._store.saved(partition)

@@ -2,39 +2,57 @@
 Log lines as they are written: for people on a terminal, else one JSON object a line.
 
 The only module that imports structlog. Lines come from the standard library's loggers and gain what
-`bound` binds; a line that cannot be formatted is written in another form and never lost.
+`rlmm.line_fields.bound` binds; a line that cannot be formatted is written in another form and never
+lost, and one that cannot be written is counted.
 """
 
 from __future__ import annotations
 
 import asyncio
+import io
 import logging
 import os
 import sys
 import time
+from collections import Counter
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
 import structlog
-from structlog.contextvars import bound_contextvars as bound
 
 from rlmm.errors import InvalidArgument
-from rlmm.telemetry.repeats import Repeats
+from rlmm.line_fields import IS_ANSWER, bound_fields
+from rlmm.telemetry.repeats import LineKind, Repeats
 from rlmm.telemetry.settings import LogFormat, LoggingSettings, LogLevel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, MutableMapping
+    from collections.abc import Callable, Iterator, Mapping, MutableMapping
 
     from rlmm.telemetry.repeats import Repeated
-
-__all__ = ["LogLines", "bound", "levels", "set_level", "set_up"]
 
 _TICK_S = 1.0
 """How often windows of repeats are looked at when nothing is logged."""
 _FIRST = ("time", "level", "logger", "message")
+_NEXT = ("cluster", "cluster_id", "metadata_partition", "offset")
+"""Fields that stand in front of others, in every line that has them."""
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), 127)}
 """A text from outside must not begin a line of its own, nor move the cursor."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinesStatistics:
+    """What became of log lines since the start."""
+
+    written: Mapping[str, int]
+    """By level; the counts of repeats are lines as well."""
+    suppressed: int
+    """Repeats that were counted and not written."""
+    failed: int
+    """Lines whose writing failed: the stream is closed, its reader is gone, the disk is full."""
+    last_failure: str
+    """Why, the last time; empty while none has failed."""
 
 
 class LogLines(logging.StreamHandler[TextIO]):
@@ -44,27 +62,78 @@ class LogLines(logging.StreamHandler[TextIO]):
         self, stream: TextIO, settings: LoggingSettings, now_ms: Callable[[], int]
     ) -> None:
         super().__init__(stream)
+        self._settings = settings
         self._repeats = Repeats(settings.repeats_max, settings.repeats_window_ms)
-        self._window_s = settings.repeats_window_ms / 1_000
         self._now_ms = now_ms
+        self._written: Counter[str] = Counter()
+        self._suppressed = self._failed = 0
+        self._last_failure = ""
         self.setFormatter(_formatter(settings.format, stream))
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write the line, unless it is one repeat too many; what is due is told first."""
         now_ms = self._now_ms()
         self._tell(self._repeats.due(now_ms))
-        if self._repeats.admits(record.name, record.levelno, str(record.msg), now_ms):
-            super().emit(record)
+        is_answer = bool(record.__dict__.pop(IS_ANSWER, False))
+        for name, value in bound_fields().items():
+            record.__dict__.setdefault(name, value)  # what the line itself says counts more
+        kind = LineKind(
+            record.name, record.levelno, str(record.msg), getattr(record, "cluster", None)
+        )
+        place = getattr(record, "metadata_partition", None)
+        if is_answer or self._repeats.admits(kind, place, now_ms):
+            self._write(record)
+        else:
+            self._suppressed += 1
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """Write a line whose arguments do not fit its template as both of them."""
-        if record.args:
+        """
+        Write a line whose arguments do not fit its template as both of them. What cannot be written
+        is counted: to complain of it, nobody is there.
+        """
+        error = sys.exc_info()[1]
+        if isinstance(error, OSError) or self.stream.closed:
+            self._failed += 1
+            self._last_failure = f"{type(error).__name__}: {error}"
+        elif record.args:
             fitting = logging.makeLogRecord(record.__dict__)
             fitting.msg = f"{record.msg} (with arguments that do not fit: {record.args!r})"
             fitting.args = ()
             super().emit(fitting)
         else:
+            self._failed += 1
+            self._last_failure = f"{type(error).__name__}: {error}"
             super().handleError(record)
+
+    @property
+    def form(self) -> LogFormat:
+        """How lines look now."""
+        return self._settings.format
+
+    def statistics(self) -> LinesStatistics:
+        """What became of log lines since the start."""
+        return LinesStatistics(
+            dict(self._written), self._suppressed, self._failed, self._last_failure
+        )
+
+    def change(self, settings: LoggingSettings) -> None:
+        """
+        Write lines as *settings* say from now on. Levels that were set by `set_level` and that no
+        settings named stay.
+        """
+        self.acquire()
+        try:
+            before, self._settings = self._settings, settings
+            self._repeats.limit(settings.repeats_max, settings.repeats_window_ms)
+            self.setFormatter(_formatter(settings.format, self.stream))
+        finally:
+            self.release()
+        set_level("", settings.level)
+        modules = settings.module_levels()
+        for module in before.module_levels().keys() - modules.keys():
+            set_level(module, None)
+        for module, level in modules.items():
+            set_level(module, level)
 
     def tell_repeats(self, *, is_end: bool = False) -> None:
         """Write the counts of windows that are over; at the end, of all."""
@@ -83,10 +152,19 @@ class LogLines(logging.StreamHandler[TextIO]):
     def _tell(self, repeated: list[Repeated]) -> None:
         for told in repeated:
             text = "%d more within %g s, not written: %s"
-            arguments = (told.suppressed, self._window_s, told.template)
-            record = logging.LogRecord(told.logger, told.level, "", 0, text, arguments, None)
+            kind = told.kind
+            arguments = (told.suppressed, told.window_ms / 1_000, kind.template)
+            record = logging.LogRecord(kind.logger, kind.level, "", 0, text, arguments, None)
             record.suppressed = told.suppressed
-            super().emit(record)
+            if kind.cluster is not None:
+                record.cluster = kind.cluster
+            self._write(record)
+
+    def _write(self, record: logging.LogRecord) -> None:
+        failed = self._failed
+        super().emit(record)
+        if self._failed == failed:
+            self._written[record.levelname.lower()] += 1
 
 
 @contextmanager
@@ -102,14 +180,11 @@ def set_up(
     Afterwards the loggers are as they were, and every line held back has been counted out.
     """
     root = logging.getLogger()
-    modules = settings.module_levels()
     before = list(root.handlers)
-    levels_before = {name: logging.getLogger(name).level for name in ("", *modules, *levels())}
-    lines = LogLines(stream or sys.stderr, settings, now_ms)
+    levels_before = {name: logging.getLogger(name).level for name in ("", *levels())}
+    lines = LogLines(stream or sys.stderr or _nowhere(), settings, now_ms)
     root.handlers[:] = [lines]
-    set_level("", settings.level)
-    for module, level in modules.items():
-        set_level(module, level)
+    lines.change(settings)
     logging.captureWarnings(capture=True)
     try:
         yield lines
@@ -137,6 +212,11 @@ def set_level(module: str, level: str | None) -> None:
     logging.getLogger(module).setLevel(logging.NOTSET if level is None else level.upper())
 
 
+def is_json(form: LogFormat, stream: TextIO | None) -> bool:
+    """Whether lines of this format are JSON on *stream*."""
+    return form is LogFormat.JSON or (form is LogFormat.AUTO and not _is_terminal(stream))
+
+
 def levels() -> dict[str, str]:
     """Module -> its own level, of those that have one; `""` is everything."""
     found = {"": logging.getLogger().level}
@@ -146,16 +226,26 @@ def levels() -> dict[str, str]:
     return {name: logging.getLevelName(level).lower() for name, level in found.items()}
 
 
+def _nowhere() -> TextIO:
+    """What stands for a standard error that was closed before the start: nothing can be written."""
+    stream = io.StringIO()
+    stream.close()
+    return stream
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and not stream.closed and stream.isatty()
+
+
 def _formatter(form: LogFormat, stream: TextIO) -> logging.Formatter:
-    is_terminal = stream.isatty()
+    is_terminal = _is_terminal(stream)
     shared: list[structlog.typing.Processor] = [
-        structlog.contextvars.merge_contextvars,
         structlog.stdlib.ExtraAdder(),
         structlog.stdlib.add_log_level,
         _stamp,
     ]
     last: list[structlog.typing.Processor]
-    if form is LogFormat.JSON or (form is LogFormat.AUTO and not is_terminal):
+    if is_json(form, stream):
         last = [
             structlog.processors.format_exc_info,
             structlog.processors.EventRenamer("message"),
@@ -186,8 +276,9 @@ def _stamp(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[s
 
 
 def _ordered(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """What every line has stands first."""
-    return {**{name: event[name] for name in _FIRST}, **event}
+    """What every line has stands first, then what says where it comes from."""
+    first = [*_FIRST, *(name for name in _NEXT if name in event)]
+    return {**{name: event[name] for name in first}, **event}
 
 
 def _one_line(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

@@ -41,11 +41,11 @@ class LoggingSettings:
     nothing to tell is silent."""
     levels: tuple[str, ...] = ()
     """Levels of single modules with all below them, as `MODULE=LEVEL`: `rlmm.pump=debug`. The
-    longest name that fits counts; a program can change them
-    while it runs, with `rlmm.telemetry.logs.set_level`."""
+    longest name that fits counts. SIGHUP has a running service read this section again."""
     repeats_max: int = 10
-    """Lines of one and the same message that are written within a window; the rest are counted, so
-    that a broker that is away does not fill the disk."""
+    """Lines of one and the same message of a cluster that are written within a window; the rest
+    are counted, so that a broker that is away does not fill the disk. The first one of each
+    metadata partition is always written, so that none hides behind the others."""
     repeats_window_ms: int = 60_000
     """Length of that window; when it ends, the count of what was not written is."""
 

@@ -59,10 +59,14 @@ def place_of(writer: int, generation: int) -> int:
 
 async def read_elsewhere(metadata: RemoteLogMetadata, claims: Claims, rng: random.Random) -> None:
     """Ask a second service for what was acknowledged last by the first, until cancelled."""
+    heard = 0
+
+    def is_news() -> bool:
+        return len(claims.wrote) > heard
+
     while True:
-        await asyncio.sleep(0.01)
-        if not claims.wrote:
-            continue
+        await until(is_news, "one more event was acknowledged", deadline_s=PATIENCE_S)
+        heard = len(claims.wrote)
         last = claims.wrote[-1]
         near = [writer for writer in range(COPIERS) if place_of(writer, 0) == last.place]
         if not near:

@@ -18,6 +18,7 @@ import pytest
 
 from rlmm.metadata import epoch as epoch_module
 from rlmm.metadata import partition as partition_module
+from rlmm.metadata import stretches as stretches_module
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.metadata.slots import Slots
@@ -42,8 +43,16 @@ if TYPE_CHECKING:
     from rlmm.metadata.verdicts import Verdict
 
 
-FILES = frozenset({str(partition_module.__file__), str(epoch_module.__file__)})
+FILES = frozenset(
+    str(module.__file__) for module in (partition_module, epoch_module, stretches_module)
+)
 MARKED, _, FINISHED = PartitionDeleteState
+
+
+@pytest.fixture(autouse=True)
+def _stretches_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What searches for transaction indexes leave behind is there when an event fails."""
+    monkeypatch.setattr("rlmm.metadata.epoch.STEPS_MAX", 0)
 
 
 class Injected(BaseException):
@@ -96,7 +105,8 @@ def copied(label: str, start: int, last: int, epochs: dict[int, int] | None = No
 
 
 BASE: tuple[Event, ...] = (
-    *copied("a", 0, 99),
+    started("a", 0, 99, txn_index_empty=True),
+    finished("a"),
     *copied("b", 100, 199),
     *copied("late", 100, 150),
     *copied("two", 200, 299, {0: 200, 1: 250}),

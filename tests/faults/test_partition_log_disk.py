@@ -358,3 +358,41 @@ async def test_disk_when_full_for_real_then_appends_are_refused_and_go_on_later(
     assert "nothing written at offset 1" in refused
     assert "short write, 931 of" in refused
     assert done == "done"
+
+
+async def test_f17_tick_when_the_disk_is_full_then_goes_on_and_notes_when_there_is_room(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Failure scenario F17: it is told and counted; reads go on, writes are refused by name."""
+    disk = FaultyDisk()
+    registry, log = await open_log(tmp_path, EACH, disk=disk)
+    async with registry:
+        await log.append(batch(b"first"))
+        disk.fail("replace_file", errno.ENOSPC, times=100)
+        disk.fail("write", errno.ENOSPC, times=100)
+        for failures in (1, 2):
+            await registry.tick()
+            assert registry.statistics().note_failures == failures
+        assert caplog.text.count("check points not written: [Errno 28] No space left") == 2
+        assert await values_of(log) == {0: b"first"}
+        with pytest.raises(AppendRefused, match="No space left on device"):
+            await log.append(TWO)
+        disk.heal()
+        await registry.tick()
+        assert registry.statistics().note_failures == 2
+        noted = (tmp_path / "recovery-point-offset-checkpoint").read_bytes()
+        assert noted == b"0\n1\nevents 0 1\n"
+        await log.append(TWO)
+
+
+async def test_registry_when_the_disk_is_full_then_is_not_opened_and_says_so(
+    tmp_path: Path,
+) -> None:
+    """Not the configuration is wrong: a restart helps once there is room."""
+    registry, _ = await open_log(tmp_path, EACH)
+    await registry.close()
+    disk = FaultyDisk()
+    disk.fail("sync_folder", errno.ENOSPC)
+    with pytest.raises(LogUnavailable, match="No space left on device; make room"):
+        await LogRegistry.open(tmp_path, EACH, disk=disk)
+    await (await LogRegistry.open(tmp_path, EACH)).close()

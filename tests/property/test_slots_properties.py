@@ -39,6 +39,10 @@ def require_equal(slots: Slots, model: dict[int, bytes], asked: int) -> None:
     for offset in (asked - 1, asked, asked + 1, -(2**63), 2**63 - 1):
         below = max((other for other in model if other <= offset), default=None)
         assert slots.floor(offset) == (None if below is None else model[below])
+        assert slots.floor_slot(offset) == (None if below is None else (below, model[below]))
+        assert list(slots.since(offset)) == [
+            slot for slot in sorted(model.items()) if slot[0] >= offset
+        ]
         assert slots.above(offset) == min((n for n in model if n > offset), default=None)
         assert slots.get(offset) == model.get(offset)
 

@@ -12,6 +12,8 @@ import pytest
 import rlmm
 import rlmm.errors
 from rlmm.config.keys import KEYS
+from rlmm.http.metrics.table import METRICS
+from rlmm.http.routes import ROUTES
 from tests.support import tidy, tree
 from tests.support.capabilities import read_capabilities
 from tools import documents
@@ -47,18 +49,30 @@ def setting_spellings() -> list[str]:
     return [spelled for key in KEYS.values() for spelled in (key.path, key.env, key.flag)]
 
 
-# What the code knows by name, and the page that has to know it too. Metrics join here.
+def metric_names() -> list[str]:
+    """Every metric."""
+    return [metric.name for metric in METRICS]
+
+
+def paths() -> list[str]:
+    """Every path that is answered by HTTP."""
+    return [f"{route.method} {route.path}" for route in ROUTES]
+
+
+# What the code knows by name, and the page that has to know it too.
 DOCUMENTED = {
     "commands": (command_names, "docs/cli.md", "## `{}`"),
     "options": (option_names, "docs/cli.md", "{}"),
     "settings": (setting_spellings, "docs/configuration.md", "`{}`"),
     "error codes": (error_codes, "docs/errors.md", "| `{}` |"),
+    "metrics": (metric_names, "docs/metrics.md", "| `{}` |"),
+    "paths": (paths, "docs/http.md", "| `{}` |"),
 }
 
 
 @pytest.mark.parametrize("kind", DOCUMENTED)
 def test_everything_with_a_name_is_documented(kind: str) -> None:
-    """Every command, option, setting and error code stands on its page."""
+    """Every command, option, setting, error code, metric and path stands on its page."""
     names, page, form = DOCUMENTED[kind]
     text = tree.read(Path(page))
     assert names()

@@ -9,10 +9,8 @@ as they were born, so that sets of them are walked in the same order in every ru
 from __future__ import annotations
 
 import asyncio
-import threading
 from contextlib import ExitStack, contextmanager
 from itertools import count
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from rlmm.snapshot import background, shelf
@@ -39,14 +37,12 @@ class SimulationTask(asyncio.Task[Any]):
 
 
 class InlineThread:
-    """What stands for `threading.Thread`: its work is done on the loop, after some time."""
+    """What stands for `OwnedThread`: its work is done on the loop, after some time."""
 
-    def __init__(
-        self, *, target: Callable[..., object], name: str, args: tuple[Any, ...] = ()
-    ) -> None:
+    def __init__(self, name: str, work: Callable[[], object]) -> None:
         self.name = name
-        self._target = target
-        self._args = args
+        self.is_left = False
+        self._work = work
         self._is_over = False
 
     def start(self) -> None:
@@ -61,7 +57,7 @@ class InlineThread:
 
     def _run(self) -> None:
         self._is_over = True
-        self._target(*self._args)
+        self._work()
 
 
 @contextmanager
@@ -77,10 +73,7 @@ def swapped(*changes: tuple[object, str, object]) -> Iterator[None]:
 @contextmanager
 def inline_threads() -> Iterator[None]:
     """No thread is started for snapshots either, and none gives way to others: there are none."""
-    inline = SimpleNamespace(
-        Thread=InlineThread, Event=threading.Event, get_native_id=threading.get_native_id
-    )
-    with swapped((background, "threading", inline), (shelf, "_give_way", lambda: None)):
+    with swapped((background, "OwnedThread", InlineThread), (shelf, "_give_way", lambda: None)):
         yield
 
 

@@ -206,7 +206,8 @@ class Machine:
     async def stop(self) -> None:
         """Stop in order: nothing is answered, nothing read, then the last snapshots are written."""
         engine, wire, running = self.engine, self.wire, self._running
-        assert engine is not None
+        if engine is None:
+            return  # its power failed at the moment when this was to begin
         assert wire is not None
         assert running is not None
         self.is_stopping = True

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine, Mapping
     from random import Random
 
+    from rlmm.log.memory import MemoryLogStatistics
     from rlmm.log.protocol import Bounds, LogIdentity
     from tests.simulation.topic import SimulatedTopic
 
@@ -127,6 +128,9 @@ class Wire:
                 return offset
         except TimeoutError:
             raise AppendUncertain(f"no answer in {timeout_s} s") from None
+
+    def statistics(self) -> MemoryLogStatistics:
+        return self._log.statistics()
 
     async def close(self) -> None:
         await self._log.close()

@@ -9,7 +9,11 @@ import sys
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from rlmm.library import open_metadata
+from rlmm.log.files import FilesLog
+from rlmm.planning import LOG_FOLDER
 from tests.support import tree
+from tests.support.builders import finished, segment_id, started, tp
 
 if TYPE_CHECKING:
     import signal
@@ -20,6 +24,24 @@ RLMM = ("-m", "rlmm")
 READY = "is answered from"
 DEADLINE_S = 60.0
 """Never reached, unless something is broken."""
+FOLDER = "rlmm-data"
+NO_PORTS = {"RLMM_HTTP_LISTEN": "none"}
+"""Tests that run beside each other share the ports of the machine: who wants one says so."""
+PLACES = 3
+SEGMENTS = 20
+
+
+async def fill(folder: Path) -> None:
+    """Write a history for a service that is started in *folder*, and leave no snapshot of it."""
+    log = await FilesLog.open(folder / FOLDER / LOG_FOLDER, partition_count=PLACES)
+    try:
+        async with open_metadata(log) as metadata:
+            for number in range(SEGMENTS):
+                segment = segment_id(f"s{number}", tp(partition=number))
+                await metadata.add_segment(started(segment))
+                await metadata.update_segment(finished(segment))
+    finally:
+        await log.close()
 
 
 class Serving:
@@ -45,7 +67,7 @@ class Serving:
     async def until(self, text: str, deadline_s: float = DEADLINE_S) -> dict[str, Any]:
         """The first line from now on whose message contains *text*."""
         async with asyncio.timeout(deadline_s):
-            while (line := await self._next()) is not None:
+            while (line := await self.next_line()) is not None:
                 if text in str(line.get("message", "")):
                     return line
         raise AssertionError(f"it ended before {text!r}: {self.messages} {self.said}")
@@ -63,11 +85,12 @@ class Serving:
         if how is not None:
             self.send(how)
         async with asyncio.timeout(deadline_s):
-            while await self._next() is not None:
+            while await self.next_line() is not None:
                 pass
             return await self._process.wait()
 
-    async def _next(self) -> dict[str, Any] | None:
+    async def next_line(self) -> dict[str, Any] | None:
+        """The next line, empty where it is not a log line; None at the end of all."""
         assert self._process.stderr is not None
         text = (await self._process.stderr.readline()).decode()
         if not text:
@@ -88,7 +111,7 @@ async def serving(
     environ = {name: text for name, text in os.environ.items() if not name.startswith("RLMM_")}
     process = await asyncio.create_subprocess_exec(
         *before, sys.executable, *program, "serve", *arguments,
-        cwd=folder, env={**environ, "PYTHONPATH": str(tree.ROOT)},
+        cwd=folder, env={**environ, "PYTHONPATH": str(tree.ROOT), **NO_PORTS},
         stdin=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     served = Serving(process)

@@ -7,7 +7,7 @@ it asked for that or not. A test that breaks a shard on purpose says so: `breaks
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -55,8 +55,8 @@ def _shards_stay_sound(
     touched: list[PythonShard] = []
     make = PythonShard.__init__
 
-    def remember(shard: PythonShard, partition: int, position: int = 0) -> None:
-        make(shard, partition, position)
+    def remember(shard: PythonShard, *arguments: Any, **options: Any) -> None:
+        make(shard, *arguments, **options)
         touched.append(shard)
 
     monkeypatch.setattr(PythonShard, "__init__", remember)

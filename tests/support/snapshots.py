@@ -279,6 +279,7 @@ class FaultySnapshotDisk(SnapshotDisk):
         return super().sizes(folder)
 
     def free_bytes(self, folder: Path) -> int:
+        self._meet("free_bytes")
         return super().free_bytes(folder) if self.free is None else self.free
 
 

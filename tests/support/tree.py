@@ -43,7 +43,7 @@ def python_files(*folders: str) -> list[Path]:
 
 def text_files() -> list[Path]:
     """Everything written by hand or read by a person: no recorded data, no licence, no bytes."""
-    recorded = {".json", ".jsonl", ".bin", ".log", ".gz", ".png", ".svg"}
+    recorded = {".json", ".jsonl", ".bin", ".log", ".gz", ".png", ".snapshot", ".svg"}
     return [path for path in files() if path.suffix not in recorded and path.name != "LICENSE"]
 
 

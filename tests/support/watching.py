@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rlmm.gate.reads import Reads
     from rlmm.metadata.ids import SegmentId
     from rlmm.progress import History
-    from rlmm.pump.follower import FollowerStatistics
+    from rlmm.pump.figures import FollowerStatistics
     from tests.support.engines import World
 
 TP = tp()

@@ -39,6 +39,16 @@ def test_nothing_then_covers_no_partition_and_reads_none() -> None:
     assert not nothing.covers(HERE, place(HERE))
 
 
+def test_awaited_then_covers_and_reads_none_and_is_not_the_same_as_nothing() -> None:
+    """That nothing is ours is an answer; that nobody has said it yet is none."""
+    awaited = Assignment.awaited()
+    assert awaited.metadata_partitions(COUNT) == frozenset()
+    assert not awaited.covers(HERE, place(HERE))
+    assert not awaited.is_known
+    assert awaited != Assignment.nothing()
+    assert Assignment.of_user([]).is_known
+
+
 def test_metadata_partitions_when_given_then_all_that_lives_there_is_covered() -> None:
     """A metadata partition stands for every user partition that lives on it."""
     given = Assignment.of_metadata([4, 7])
@@ -92,6 +102,7 @@ def test_f44_needed_partitions_then_follow_from_the_real_count(count: int) -> No
     [
         (Assignment.everything(), "all"),
         (Assignment.nothing(), "none"),
+        (Assignment.awaited(), "what nobody has said yet"),
         (Assignment.of_metadata([1, 2]), "2 metadata partitions"),
         (Assignment.of_user([HERE]), "1 user partitions"),
         (
@@ -99,7 +110,7 @@ def test_f44_needed_partitions_then_follow_from_the_real_count(count: int) -> No
             "1 metadata partitions and 1 user partitions",
         ),
     ],
-    ids=["all", "none", "metadata", "user", "both"],
+    ids=["all", "none", "awaited", "metadata", "user", "both"],
 )
 def test_assignment_in_words_then_says_how_much(given: Assignment, words: str) -> None:
     """A message names an assignment without listing all of it."""

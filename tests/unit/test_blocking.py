@@ -53,6 +53,7 @@ CALLS: dict[str, Callable[[BlockingMetadata], object]] = {
     "next_segment_with_txn_index": lambda it: it.next_segment_with_txn_index(TP, 0, 0),
     "highest_offset": lambda it: it.highest_offset(TP, 0),
     "segments": lambda it: it.segments(TP, linearizable=True),
+    "page": lambda it: it.page(TP, 0, limit=5),
     "size": lambda it: it.size(TP, 0),
     "partition_delete": lambda it: it.partition_delete(TP),
     "is_ready": lambda it: it.is_ready(TP),
@@ -204,7 +205,7 @@ async def test_calls_when_the_library_is_closed_meanwhile_then_end_by_name() -> 
             in_a_thread(lambda: blocking.segments(TP, at_least={PLACE: 5}, timeout_s=WAIT_S)),
         ]
         await until(lambda: metadata.statistics().writes.pending == 1)
-        await until(lambda: metadata.statistics().waiting_reads == 1)
+        await until(lambda: metadata.statistics().barrier.waiting == 1)
     for each in waiting:
         with pytest.raises(Stopped, match="the library is closed"):
             await each

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.errors import ConfigError
+from rlmm.errors import ConfigError, LogUnavailable
 from rlmm.folder_lock import LOCK, folder_lock, owner_pid
 
 if TYPE_CHECKING:
@@ -112,3 +112,40 @@ def read_only(number: int) -> Callable[..., int]:
         return opens(path, flags, *arguments)
 
     return opened
+
+
+@pytest.mark.parametrize("call", ["open", "pwrite"])
+def test_lock_when_the_disk_is_full_then_says_so_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """No mistake of the configuration: it passes when there is room, and nothing stays held."""
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, call, full)
+        with (
+            pytest.raises(LogUnavailable, match="as data_dir: No space left on device; make room"),
+            folder_lock(tmp_path),
+        ):
+            pass
+    with folder_lock(tmp_path):
+        assert owner_pid(tmp_path) == os.getpid()
+
+
+def test_lock_when_the_disk_of_an_observer_is_full_then_is_held_without_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing has to be written to observe; nobody else writes there meanwhile."""
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with (
+        folder_lock(tmp_path, is_observer=True),
+        pytest.raises(ConfigError, match="in use by another process"),
+        folder_lock(tmp_path),
+    ):
+        pass

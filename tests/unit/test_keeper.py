@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.clock import SYSTEM_CLOCK
+from rlmm.errors import ConfigError, NotReady
 from rlmm.keeper import Keeper
 from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.ids import Uuid
@@ -61,3 +62,27 @@ async def test_state_when_it_is_given_back_then_is_set_apart_as_a_whole(tmp_path
     assert restored is not None
     assert restored.shard.position == states.shard.position
     assert done == [1]
+
+
+def keeper_in(folder: Path) -> Keeper:
+    """A keeper of one state."""
+    made = Keeper(
+        folder, SnapshotSettings(), PythonShard, SYSTEM_CLOCK, SNAPSHOT_DISK, lambda: None
+    )
+    made.keep(OneState())
+    return made
+
+
+async def test_flush_when_the_log_is_not_known_then_says_so_and_not_that_all_is_written(
+    tmp_path: Path,
+) -> None:
+    """Nothing written because nothing is known is told apart from nothing written for no need."""
+    keeper = keeper_in(tmp_path)
+    obstacle = (await keeper.flush()).obstacle
+    assert isinstance(obstacle, NotReady)
+    assert obstacle.reason == "connecting"
+    keeper.connected(LogIdentity("", Uuid.of(0, 1), 1))
+    assert isinstance((await keeper.flush()).obstacle, ConfigError)
+    keeper.connected(LogIdentity("cluster", Uuid.of(0, 1), 1))
+    found = await keeper.flush()
+    assert (found.written, found.obstacle) == ((0,), None)

@@ -106,8 +106,8 @@ class Topic:
 
 
 def own_threads() -> set[threading.Thread]:
-    """All threads but the idle ones of the loop itself, which it keeps to use them again."""
-    return {one for one in threading.enumerate() if not one.name.startswith("asyncio_")}
+    """All threads, those of the loop's own pool included."""
+    return set(threading.enumerate())
 
 
 async def copied(metadata: RemoteLogMetadata) -> None:
@@ -202,6 +202,16 @@ async def test_library_when_left_then_leaves_no_task_no_thread_and_no_lock(tmp_p
     await log.close()
 
 
+async def test_library_when_left_then_leaves_no_thread_of_the_loop_either(tmp_path: Path) -> None:
+    """On a log that is the caller's too: not one idle thread stays in the loop's own pool."""
+    threads, topic = own_threads(), Topic()
+    for _ in range(2):
+        async with topic.opened(tmp_path / "snapshots") as metadata:
+            await metadata.add_segment(started("a"))
+            await metadata.write_snapshots()
+        assert own_threads() == threads
+
+
 @pytest.mark.parametrize("error", [ZeroDivisionError("ours"), None], ids=["error", "cancelled"])
 async def test_library_when_left_in_another_way_then_is_closed_all_the_same(
     tmp_path: Path, error: Exception | None
@@ -270,7 +280,7 @@ async def test_stop_when_calls_wait_then_each_ends_by_name() -> None:
             asyncio.create_task(metadata.add_segment(started("a"), timeout_s=WAIT_S)),
         ]
         await until(lambda: topic.ends[PLACE] == 1)
-        await until(lambda: metadata.statistics().waiting_reads == 1)
+        await until(lambda: metadata.statistics().barrier.waiting == 1)
         await metadata.stop()
         for task in waiting:
             with pytest.raises(Stopped):

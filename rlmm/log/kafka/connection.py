@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import struct
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from aiokafka.conn import create_conn
@@ -24,6 +25,7 @@ from rlmm.log.kafka.metadata_api import MetadataRequest
 from rlmm.log.kafka.security import library_options, tls_context
 from rlmm.log.kafka.settings import SaslMechanism
 from rlmm.log.kafka.wire import Reader, Writer, request_header
+from rlmm.own_thread import in_own_thread
 
 if TYPE_CHECKING:
     import io
@@ -54,7 +56,7 @@ class Dialer:
     @classmethod
     async def prepare(cls, settings: KafkaSettings) -> Dialer:
         """Read the files of the configuration; `ConfigError` names one that cannot be used."""
-        context = await asyncio.to_thread(tls_context, settings.security)
+        context = await in_own_thread("tls", partial(tls_context, settings.security))
         return cls(settings, library_options(settings.security, context))
 
     async def dial(self, host: str, port: int, role: str) -> Connection:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextvars import copy_context
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -23,6 +24,10 @@ class Crew:
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[object]] = set()
         self._is_closed = False
+        self._within = copy_context()
+        """
+        What tasks inherit: they work for all partitions, whoever's call begins them.
+        """
 
     def start(
         self,
@@ -36,7 +41,7 @@ class Crew:
         What it raises is its awaiter's matter, or `on_end`'s; it never reaches the event loop's
         last resort.
         """
-        task = asyncio.get_running_loop().create_task(work, name=name)
+        task = asyncio.get_running_loop().create_task(work, name=name, context=self._within.copy())
         self._tasks.add(task)
 
         def ended(done: asyncio.Task[T]) -> None:

@@ -59,7 +59,8 @@ class Fetcher:
         self._crew = crew
         self._ask_bounds = ask_bounds
         self._now = now
-        self._patience_s = settings.fetch_max_wait_ms / 1000 + _SILENCE_S
+        self._poll_s = settings.fetch_max_wait_ms / 1000
+        self._patience_s = self._poll_s + _SILENCE_S
         self._topic_id: Uuid | None = None
         self._waiting: dict[int, deque[Read]] = {}
         self._covered: dict[int, tuple[Read, int]] = {}
@@ -153,7 +154,13 @@ class Fetcher:
             return
         if leader not in self._desks:
             turns = _Turns(self, self._cluster, leader)
-            self._desks[leader] = Desk(f"broker {leader}", turns, self._crew, self._patience_s)
+            self._desks[leader] = Desk(
+                f"broker {leader}",
+                turns,
+                self._crew,
+                poll_s=self._poll_s,
+                late_s=self._patience_s,
+            )
         self._desks[leader].put(partition)
 
     def try_later(self, partition: int, error: LogError, *, is_stale: bool) -> None:
@@ -191,11 +198,6 @@ class Fetcher:
         return FetchRequest(
             self._topic_id, wanted, wait_ms=wait_ms, bytes_max=self._settings.fetch_max_bytes
         )
-
-    @property
-    def poll_wait_ms(self) -> int:
-        """How long a broker may wait for new records."""
-        return self._settings.fetch_max_wait_ms
 
     def settle(self, read: Read, leader: int, fetched: Fetched, *, is_first: bool) -> bool:
         """Take the answer of *leader* for one read; true when the reader got something."""
@@ -259,8 +261,8 @@ class _Turns:
                 self._fetcher.cover(read, self._leader)
         return turn
 
-    def request(self, turn: dict[int, Read], *, is_poll: bool) -> FetchRequest:
-        return self._fetcher.request(turn, wait_ms=self._fetcher.poll_wait_ms if is_poll else 0)
+    def request(self, turn: dict[int, Read], *, wait_ms: int) -> FetchRequest:
+        return self._fetcher.request(turn, wait_ms=wait_ms)
 
     async def answered(self, turn: dict[int, Read], answer: FetchAnswer) -> bool:
         if answer.code != Code.NONE:

@@ -33,7 +33,7 @@ from rlmm.log.kafka.getmany import GetmanyFetcher, uses_getmany
 from rlmm.log.kafka.reads import Read
 from rlmm.log.kafka.tiered import tiered_partitions_of
 from rlmm.log.kafka.topic import TopicCreation, find_dangers, is_absent, require_topic
-from rlmm.log.protocol import LogIdentity
+from rlmm.log.protocol import LogIdentity, LogStatistics
 from rlmm.log.requests import require_partition, require_position, require_value
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ _CLOSE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class KafkaLogStatistics:
+class KafkaLogStatistics(LogStatistics):
     """Counts since the log was opened, and what waits now."""
 
     is_connected: bool

@@ -100,7 +100,7 @@ class Trail:
         self.backoff = Backoff(RETRY, now)
         self.trouble: LogError | None = None
         self.tail: int | None = None
-        """The position at which the leader had nothing when it was asked last."""
+        """The position at which the leader had nothing more when it answered last."""
         self.heard_at = float("-inf")
         """When the leader answered last without complaint."""
         self.bytes_wanted = 0
@@ -140,6 +140,8 @@ class Trail:
             if found.next_offset <= read.position:
                 return self._damaged(read, f"the leader answers up to {found.next_offset} only")
             self._behind = (found.next_offset, found.leader_epoch)
+            if found.next_offset >= fetched.next_offset:
+                self.tail = found.next_offset
             return RecordSet(read.partition, bytes(fetched.data[: found.size]), found.next_offset)
         if found.damage is not None:
             return self._damaged(read, found.damage)

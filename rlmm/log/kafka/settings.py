@@ -104,20 +104,23 @@ class SecuritySettings:
     security_protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
     """How connections are encrypted, and whether a user is named; the default is Kafka's."""
     sasl_mechanism: SaslMechanism | None = None
-    """How the user is proven, with one of the SASL protocols; only there, and then needed."""
+    """How the user is proven, with one of the SASL protocols: needed there, and refused
+    elsewhere. Not set: nobody is named."""
     sasl_username: str | None = None
-    """The user of PLAIN and SCRAM; a `sasl.jaas.config` may say it instead."""
+    """The user of PLAIN and SCRAM. Not set: who the `sasl.jaas.config` names."""
     sasl_password: Secret | None = None
     """That user's password; best given by environment variable or a `client.properties`, because
-    other users of the machine can read a process's flags."""
+    other users of the machine can read a process's flags. Not set: that of the
+    `sasl.jaas.config`."""
     token_provider: TokenProvider | None = field(default=None, repr=False)
     """Gives the tokens of OAUTHBEARER."""
     ssl_truststore_location: str | None = None
-    """PEM file with the certificates of who signed the brokers'. Unset: the system's."""
+    """PEM file with the certificates of who signed the brokers'. Not set: the system's."""
     ssl_keystore_location: str | None = None
-    """PEM file with our private key and its certificates, where brokers ask for one."""
+    """PEM file with our private key and its certificates, where brokers ask for one. Not set:
+    we show none."""
     ssl_key_password: Secret | None = None
-    """What opens an encrypted private key."""
+    """What opens an encrypted private key. Not set: it is not encrypted."""
     ssl_endpoint_identification_algorithm: str = "https"
     """Empty: a broker's certificate may be made out for any name."""
 
@@ -165,7 +168,8 @@ class TopicSettings:
     name: str = TOPIC
     """Kafka has one name for it; another one is for copies that were made of it."""
     num_partitions: int | None = None
-    """How many partitions the topic must have; None takes it as it is, and creates 50."""
+    """How many partitions the topic must have. Not set: it is taken as it is, and where it is
+    created it gets 50."""
     is_created: bool = False
     """Whether the topic is created when it is surely absent."""
     replication_factor: int = 3
@@ -198,11 +202,13 @@ class KafkaSettings:
     """Everything the `kafka` log can be told; only the addresses have no default."""
 
     bootstrap_servers: tuple[str, ...]
-    """`host:port` each; any that answers is enough."""
+    """`host:port` each; any that answers is enough. Not set: the log is not Kafka's."""
     security: SecuritySettings = field(default_factory=SecuritySettings)
     topic: TopicSettings = field(default_factory=TopicSettings)
     node_id: str = "rlmm"
     """Stands in the client ids, where Kafka's own manager has the id of its broker."""
+    is_learned: bool = False
+    """Whether there are no addresses yet, because a broker is to tell them."""
     is_observer: bool = True
     """Whether nothing is ever written: then no producer exists, READ and DESCRIBE are enough."""
     fetch_path: FetchPath = FetchPath.AUTO
@@ -230,7 +236,7 @@ class KafkaSettings:
         if isinstance(self.bootstrap_servers, str):
             listed = [server.strip() for server in self.bootstrap_servers.split(",")]
             object.__setattr__(self, "bootstrap_servers", tuple(filter(None, listed)))
-        if not self.bootstrap_servers:
+        if not self.bootstrap_servers and not self.is_learned:
             msg = "bootstrap.servers must name at least one host:port"
             raise ConfigError(msg)
         for server in self.bootstrap_servers:

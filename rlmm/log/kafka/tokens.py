@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from rlmm.errors import LogNotPermitted
+from rlmm.own_thread import in_own_thread
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,7 @@ class FileTokens:
     async def token(self) -> str:
         """The text of the file; `LogNotPermitted` when it cannot be read, is empty or no token."""
         try:
-            text = (await asyncio.to_thread(self._read)).decode("ascii").strip()
+            text = (await in_own_thread("token", self._read)).decode("ascii").strip()
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not ASCII"
             msg = f"the token file {self._path} cannot be read: {reason}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import AppendUncertain, LogError, LogUnavailable
-from rlmm.log.protocol import Bounds
+from rlmm.log.protocol import Bounds, LogStatistics
 from tests.conformance.log.under_test import ANSWER_S, read_until, settled
 
 if TYPE_CHECKING:
@@ -83,3 +83,22 @@ async def test_call_when_closed_then_is_refused(
         await call(under_test.log)
     log = await under_test.reopen()
     assert await log.append(0, b"first", timeout_s=ANSWER_S) == 0
+
+
+async def test_statistics_then_are_there_at_any_time_and_do_not_change(
+    under_test: LogUnderTest,
+) -> None:
+    """
+    Figures are read without waiting, before the first call, in use and when closed; what was
+    handed out stays as it was.
+    """
+    log = under_test.log
+    first = log.statistics()
+    said = repr(first)
+    await log.append(0, b"event", timeout_s=ANSWER_S)
+    await log.read(0, 0, timeout_s=ANSWER_S)
+    now = log.statistics()
+    assert type(now) is type(first)
+    assert repr(first) == said
+    await log.close()
+    assert isinstance(log.statistics(), LogStatistics)

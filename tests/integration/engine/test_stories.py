@@ -4,7 +4,6 @@ Twelve stories of services over one metadata topic, each on the embedded log and
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
@@ -239,6 +238,8 @@ async def test_f49_story_12_failed_high_watermark_query_heals_by_itself(
         await copied(writer, "a")
     log = await town.place.log()
     asked: list[int] = []
+    opened: list[RemoteLogMetadata] = []
+    refused: list[int] = []
     bounds_of = type(log).bounds
 
     async def failing(
@@ -246,19 +247,18 @@ async def test_f49_story_12_failed_high_watermark_query_heals_by_itself(
     ) -> Mapping[int, Bounds | LogError]:
         asked.extend(partitions)
         if len(asked) <= 4 * PARTITION_COUNT:
+            for metadata in opened:
+                with pytest.raises(NotReady):
+                    metadata.reads.segments(TP)
+                refused.append(len(asked))
             return {number: LogUnavailable("no end to be had") for number in partitions}
         return await bounds_of(self, partitions, timeout_s=timeout_s)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
         patch.setattr(type(log), "bounds", failing)
         async with town.service("reader, without snapshots") as metadata:
-            refused = 0
-            async with asyncio.timeout(WAIT_S):
-                while not metadata.is_ready(TP):
-                    with pytest.raises(NotReady):
-                        metadata.reads.segments(TP)
-                    refused += 1
-                    await asyncio.sleep(0.01)
+            opened.append(metadata)
+            await metadata.wait_ready(TP, timeout_s=WAIT_S)
             assert refused
             assert len(asked) > 4 * PARTITION_COUNT
             assert len(await metadata.segments(TP)) == 1

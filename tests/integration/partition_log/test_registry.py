@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import io
+import json
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -17,10 +19,14 @@ from rlmm.errors import (
     LogUnavailable,
     NotFound,
 )
+from rlmm.line_fields import bound
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import SyncPolicy
+from rlmm.telemetry.logs import set_up
+from rlmm.telemetry.settings import LoggingSettings
 from tests.support import tree
 from tests.support.disks import FaultyDisk, GatedDisk
+from tests.support.engines import until
 from tests.support.partition_logs import (
     FAST,
     TOPIC,
@@ -243,3 +249,25 @@ async def test_partitions_when_ten_times_the_limit_of_files_then_all_work(
     )  # fmt: skip
     output, _ = await process.communicate()
     assert output.decode() == "done\n"
+
+
+async def test_notes_when_a_reader_of_one_partition_begins_them_then_are_told_as_the_folders(
+    tmp_path: Path,
+) -> None:
+    """A line about all partitions carries what the folder was opened with, not who came along."""
+    disk = FaultyDisk()
+    written = io.StringIO()
+    settings = replace(FAST, checkpoint_interval_ms=10)
+    with set_up(LoggingSettings(), written), bound(cluster="east"):
+        async with await LogRegistry.open(tmp_path, settings, disk=disk) as registry:
+            with bound(metadata_partition=3):
+                log = await registry.create(TOPIC, 0, TOPIC_ID)
+                await log.append(batch(b"a"))
+                disk.fail("replace_file", times=1_000)
+                await log.append(batch(b"b"))
+            await until(lambda: "check points not written" in written.getvalue(), 30)
+            disk.heal()
+    lines = [json.loads(line) for line in written.getvalue().splitlines()]
+    (line, *_) = (line for line in lines if "check points not written" in line["message"])
+    assert line["cluster"] == "east"
+    assert "metadata_partition" not in line

@@ -7,7 +7,6 @@ import errno
 import os
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -88,16 +87,14 @@ async def locked_by_another(root: Path, kind: str) -> AsyncIterator[int]:
 async def test_folder_when_opening_it_is_cancelled_then_is_free(tmp_path: Path) -> None:
     """Nobody keeps the lock of a folder that nobody waits for."""
     disk = GatedMaking()
-    loop, waiting = asyncio.get_running_loop(), ThreadPoolExecutor(1)
-    loop.set_default_executor(ThreadPoolExecutor(1))
     opening = asyncio.create_task(LogRegistry.open(tmp_path / "logs", FAST, disk=disk))
-    await loop.run_in_executor(waiting, disk.reached.wait, 30)
-    waiting.shutdown()
+    await asyncio.to_thread(disk.reached.wait, 30)
+    (thread,) = (one for one in threading.enumerate() if one.name.startswith("log-root"))
     opening.cancel()
     with pytest.raises(asyncio.CancelledError):
         await opening
     disk.gate.set()
-    await asyncio.to_thread(bool)  # behind the opening, in the one thread
+    await asyncio.to_thread(thread.join, 30)
     async with await LogRegistry.open(tmp_path / "logs", FAST):
         pass
 

@@ -13,10 +13,11 @@ import pytest
 
 from rlmm.assignment import Assignment
 from rlmm.engine import EngineSettings
+from rlmm.engines import EnginePlan, open_kafka
 from rlmm.errors import NotReady
 from rlmm.log.kafka.settings import KafkaSettings
 from rlmm.pump.settings import PumpSettings
-from rlmm.service import EnginePlan, open_kafka, serve
+from rlmm.service import serve
 from tests.kafka.node import ReservedPort
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.support.builders import started, tp
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
-    from rlmm.service import Service
+    from rlmm.engines import Service
     from tests.kafka.fixtures import FreshKafka
 
 BRIEFLY = ("--pump-bounds-timeout-ms", "200")

@@ -12,13 +12,14 @@ import pytest
 
 from rlmm.assignment import Assignment
 from rlmm.engine import EngineSettings
+from rlmm.engines import EnginePlan, OpenLog
 from rlmm.errors import ConfigError, LogDamaged, PartFailed, Stopped, StopTimedOut
 from rlmm.log.memory import MemoryLog
 from rlmm.log.memory_topic import MemoryTopic
 from rlmm.log.script import LogScript
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.pump.settings import PumpSettings
-from rlmm.service import EnginePlan, OpenLog, serve
+from rlmm.service import serve
 from rlmm.snapshot.atomic import SnapshotDisk
 from rlmm.snapshot.inspection import stored_below
 from rlmm.snapshot.settings import SnapshotSettings
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.engine import Engine
+    from rlmm.engines import Service
     from rlmm.metadata.ids import TopicIdPartition
-    from rlmm.service import Service
 
 PLACES = 3
 DEADLINE_S = 30.0
@@ -287,3 +288,18 @@ async def test_service_when_a_log_cannot_be_opened_then_its_own_error_ends_it(
     with pytest.raises(type(error)) as caught:
         await serve([plan], DEADLINE_S)
     assert caught.value is error
+
+
+async def test_service_when_it_has_ended_then_what_was_done_with_its_signal_before_is_done(
+    tmp_path: Path,
+) -> None:
+    """Who asks for snapshots while the process goes down does not kill it."""
+    before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    try:
+        world = World(tmp_path)
+        async with world.serving():
+            assert signal.getsignal(signal.SIGUSR1) != signal.SIG_IGN
+            signal.raise_signal(signal.SIGTERM)
+        assert signal.getsignal(signal.SIGUSR1) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGUSR1, before)

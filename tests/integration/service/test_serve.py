@@ -9,35 +9,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.cli.snapshot_write import REPORT
+from rlmm.cli.snapshot_asking import REPORT
 from rlmm.folder_lock import LOCK
-from rlmm.library import open_metadata
-from rlmm.log.files import FilesLog
-from rlmm.planning import LOG_FOLDER, SNAPSHOT_FOLDER
-from tests.support.builders import finished, segment_id, started, tp
-from tests.support.serving import READY, serving
+from rlmm.planning import SNAPSHOT_FOLDER
+from tests.support.serving import FOLDER, PLACES, READY, fill, serving
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-PLACES = 3
-FOLDER = "rlmm-data"
-SEGMENTS = 20
 RESTORED = "restored at position"
 REPLAYS = "reading from offset"
-
-
-async def fill(folder: Path) -> None:
-    """Write a history below *folder*, and leave no snapshot of it."""
-    log = await FilesLog.open(folder / FOLDER / LOG_FOLDER, partition_count=PLACES)
-    try:
-        async with open_metadata(log) as metadata:
-            for number in range(SEGMENTS):
-                segment = segment_id(f"s{number}", tp(partition=number))
-                await metadata.add_segment(started(segment))
-                await metadata.update_segment(finished(segment))
-    finally:
-        await log.close()
 
 
 def snapshots_below(folder: Path) -> list[Path]:
@@ -127,10 +108,11 @@ async def test_serve_when_another_has_the_folder_then_is_refused_with_its_pid(
         await first.until_open(2)
         async with serving(tmp_path) as second:
             assert await second.end() == 2
-        assert second.lines == []
-        assert second.said == [
-            f"rlmm: config: {FOLDER} is in use by process {first.pid}; choose another"
-        ]
+        (line,) = second.lines
+        assert line["message"] == (
+            f"folder-in-use: {FOLDER} is in use by process {first.pid}; choose another"
+        )
+        assert (line["error"], line["exit_code"], second.said) == ("folder-in-use", 2, [])
         first.send(signal.SIGUSR1)
         await first.until("snapshots written")
         assert await first.end(signal.SIGKILL) == -signal.SIGKILL
@@ -157,10 +139,11 @@ async def test_f97_serve_when_a_value_cannot_work_then_is_refused_before_any_io(
     """Failure scenario F97: one line that names the key, exit code 2, and not a file is made."""
     async with serving(tmp_path, flag, value) as served:
         assert await served.end() == 2
-    assert served.lines == []
-    (line,) = served.said
-    assert line.startswith("rlmm: config: ")
-    assert flag in line
+    (line,) = served.lines
+    assert line["message"].startswith("config: ")
+    assert flag in line["message"]
+    assert (line["level"], line["error"], line["exit_code"]) == ("critical", "config", 2)
+    assert served.said == []
     assert everything_below(tmp_path) == {}
 
 
@@ -215,7 +198,10 @@ async def test_serve_when_a_part_fails_then_ends_with_its_name_and_a_status_of_i
     """A fault of ours ends the process: the part is named, and where it failed is logged."""
     async with serving(tmp_path, "--log-num-partitions", "2", program=("-c", FAILING)) as served:
         assert await served.end() == 5
-    assert served.said == ["rlmm: part-failed: log lines has failed: RuntimeError: out of order"]
+    assert served.said == []
+    last = served.lines[-1]
+    assert last["message"] == "part-failed: log lines has failed: RuntimeError: out of order"
+    assert (last["level"], last["error"], last["exit_code"]) == ("critical", "part-failed", 5)
     failures = [line for line in served.lines if line["level"] == "error"]
     assert any("RuntimeError: out of order" in line.get("exception", "") for line in failures)
 
@@ -251,6 +237,7 @@ async def test_f101_serve_when_a_part_does_not_end_then_leaves_and_names_it(
     ) as served:
         await served.until_open(2)
         assert await served.end(signal.SIGTERM, 20.0) == 6
-    last = served.messages[-1]
-    assert last.startswith("stop-timed-out: the parts had not ended after 0.6 s")
-    assert "pump: metadata partition 0, pump: metadata partition 1" in last
+    last = served.lines[-1]
+    assert last["message"].startswith("stop-timed-out: the parts had not ended after 0.6 s")
+    assert "pump: metadata partition 0, pump: metadata partition 1" in last["message"]
+    assert (last["error"], last["exit_code"], served.said) == ("stop-timed-out", 6, [])

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
 
 from rlmm.cli.main import cli
-from rlmm.folder_lock import folder_lock, owner_pid
+from rlmm.folder_lock import LOCK, folder_lock, owner_pid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,6 +53,13 @@ def test_write_when_no_service_runs_then_reads_the_log_and_writes(data_dir: Path
 @pytest.fixture
 def service(data_dir: Path) -> Iterator[subprocess.Popen[str]]:
     """A service on the folder, up and running; killed at the end, if it is still there."""
+    with folder_held_by_a_service(data_dir) as process:
+        yield process
+
+
+@contextmanager
+def folder_held_by_a_service(data_dir: Path) -> Iterator[subprocess.Popen[str]]:
+    """A service as long as the block runs."""
     with subprocess.Popen(
         [sys.executable, "-m", "rlmm", "serve", "--data-dir", str(data_dir)],
         stderr=subprocess.PIPE,
@@ -89,14 +98,192 @@ def test_write_when_the_owner_does_not_answer_then_says_whom_to_look_at(data_dir
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert result.exit_code == 4
-    assert "has written no snapshots in 0.2 s" in result.stderr
+    assert f"process {os.getpid()} takes no request for snapshots" in result.stderr
+
+
+def test_write_when_the_owner_would_die_of_the_signal_then_does_not_send_it(
+    data_dir: Path,
+) -> None:
+    """A holder that never said that it takes the signal is left alone, whoever it is."""
+    hold = "import sys; from pathlib import Path; from rlmm.folder_lock import folder_lock\n"
+    hold += "with folder_lock(Path(sys.argv[1])): print(flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", hold, str(data_dir)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        code, _ = write(data_dir, "--wait", "0.2")
+        holder.communicate()
+    assert (code, holder.returncode) == (4, 0)
+
+
+def test_write_when_the_lock_names_a_stranger_then_is_refused_by_name(data_dir: Path) -> None:
+    """The number in the lock may be that of another container: whoever has it here is let be."""
+    with folder_lock(data_dir), subprocess.Popen(["sleep", "60"]) as stranger:
+        try:
+            (data_dir / LOCK).write_text(f"{stranger.pid}\n")
+            result = CliRunner().invoke(cli, ["snapshot", "write", "--data-dir", str(data_dir)])
+            assert stranger.poll() is None
+        finally:
+            stranger.kill()
+        assert stranger.wait() == -signal.SIGKILL
+        assert result.exit_code == 2, result.output
+        assert "the process of this number here is another one" in result.stderr
+        (data_dir / LOCK).write_text(f"{stranger.pid}\n")
+        result = CliRunner().invoke(cli, ["snapshot", "write", "--data-dir", str(data_dir)])
+    assert result.exit_code == 2, result.output
+    assert f"held by process {stranger.pid}, as its lock says, and cannot be asked" in result.stderr
+
+
+def test_write_when_there_is_no_log_then_is_refused_and_begins_none(tmp_path: Path) -> None:
+    """A name that was mistyped leaves no trace."""
+    code, document = write(tmp_path / "data")
+    assert (code, document) == (2, {})
+    assert not list(tmp_path.iterdir())
+
+
+def test_write_when_no_service_runs_then_leaves_the_log_as_it_is(data_dir: Path) -> None:
+    """What is in the log's folder is the same before and after, to the byte."""
+    before = {path: path.read_bytes() for path in (data_dir / "log").rglob("*") if path.is_file()}
+    assert write(data_dir)[0] == 0
+    after = {path: path.read_bytes() for path in (data_dir / "log").rglob("*") if path.is_file()}
+    assert after == before
+
+
+def test_write_when_one_cluster_fails_then_the_others_are_told_of(
+    data_dir: Path, tmp_path: Path
+) -> None:
+    """One without a log, one that is not reached and one that is written: each has its entry."""
+    several = tmp_path / "several"
+    shutil.copytree(data_dir / "log", several / "clusters" / "east" / "log")
+    config = tmp_path / "rlmm.toml"
+    config.write_text(
+        f'data_dir = "{several}"\n[clusters.east]\nlog.kind = "files"\n'
+        '[clusters.gone]\nlog.kind = "files"\n'
+        '[clusters.west]\nlog.kind = "kafka"\nkafka.bootstrap.servers = "127.0.0.1:1"\n'
+    )
+    begin_s = time.monotonic()
+    arguments = ["snapshot", "write", "--config", str(config), "--wait", "2"]
+    result = CliRunner().invoke(cli, arguments)
+    assert result.stdout, result.output
+    assert time.monotonic() - begin_s < START_S
+    document = json.loads(result.stdout)
+    assert len(document["east"]["written"]) == 5
+    errors = {name: found["error"]["code"] for name, found in document.items() if "error" in found}
+    assert errors == {"gone": "config", "west": "not-ready"}
+    assert result.exit_code == 4
+    assert not (several / "clusters" / "gone" / "log").exists()
+
+
+@pytest.mark.parametrize("order", ["import first", "log first"])
+def test_service_when_its_folder_was_seeded_by_an_import_then_starts_from_it(
+    data_dir: Path, tmp_path: Path, order: str
+) -> None:
+    """A copy of the log and an export make a service that reads nothing twice."""
+    backup, fresh = tmp_path / "backup.tar", tmp_path / "fresh"
+    assert write(data_dir)[0] == 0
+    arguments = ["snapshot", "export", str(data_dir), str(backup)]
+    assert CliRunner().invoke(cli, arguments).exit_code == 0
+    if order == "log first":
+        shutil.copytree(data_dir / "log", fresh / "log")
+    result = CliRunner().invoke(cli, ["snapshot", "import", str(backup), str(fresh)])
+    assert result.exit_code == 0, result.output
+    if order == "import first":
+        shutil.copytree(data_dir / "log", fresh / "log")
+    with subprocess.Popen(
+        [sys.executable, "-m", "rlmm", "serve", "--data-dir", str(fresh)],
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        restored = 0
+        try:
+            assert process.stderr is not None
+            for line in process.stderr:
+                restored += " restored at position " in line
+                if "50 of 50" in line:
+                    break
+        finally:
+            process.kill()
+    assert restored == 5
+
+
+@pytest.mark.parametrize("wait", ["0", "-1", "nan", "inf", "1e9", "soon"])
+def test_write_when_the_wait_means_nothing_then_is_refused(tmp_path: Path, wait: str) -> None:
+    """Neither no time, nor time without an end; nothing is begun."""
+    folder = tmp_path / "data"
+    arguments = ["snapshot", "write", "--data-dir", str(folder), "--wait", wait]
+    result = CliRunner().invoke(cli, arguments)
+    assert result.exit_code == 2
+    assert "--wait" in result.stderr
+    assert not folder.exists()
+
+
+def test_write_when_the_service_has_not_reached_kafka_then_is_not_ready(tmp_path: Path) -> None:
+    """A service that knows nothing yet has nothing to write, which is not to say that all is."""
+    command = [sys.executable, "-m", "rlmm", "serve", "--data-dir", str(tmp_path)]
+    with subprocess.Popen(
+        [*command, "--bootstrap-server", "127.0.0.1:1"], stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stderr is not None
+            for line in process.stderr:
+                if "127.0.0.1:1" in line:
+                    break
+            result = CliRunner().invoke(cli, ["snapshot", "write", "--data-dir", str(tmp_path)])
+        finally:
+            process.kill()
+    assert result.exit_code == 4, result.output
+    assert result.stderr == "rlmm: not-ready: kafka: the log has not been reached\n"
+    (found,) = json.loads(result.stdout).values()
+    assert (found["written"], found["error"]["code"]) == ([], "not-ready")
+
+
+def test_write_when_the_service_keeps_none_then_is_refused(tmp_path: Path) -> None:
+    """A service on a log in memory has no snapshots, and says so when it is asked."""
+    command = [sys.executable, "-m", "rlmm", "serve", "--data-dir", str(tmp_path)]
+    with subprocess.Popen(
+        [*command, "--log-kind", "memory"], stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stderr is not None
+            for line in process.stderr:
+                if "50 of 50" in line:
+                    break
+            result = CliRunner().invoke(cli, ["snapshot", "write", "--data-dir", str(tmp_path)])
+        finally:
+            process.kill()
+    assert result.exit_code == 2, result.output
+    assert "no folder of snapshots" in result.stderr
+
+
+@pytest.mark.parametrize("where", ["", "snapshots"], ids=["data folder", "its snapshots"])
+def test_import_when_a_service_runs_on_the_folder_then_is_refused_by_name(
+    data_dir: Path, tmp_path: Path, where: str
+) -> None:
+    """Whoever holds the folder is the only one that writes in it; afterwards it may be done."""
+    backup = tmp_path / "backup.tar"
+    assert write(data_dir)[0] == 0
+    arguments = ["snapshot", "export", str(data_dir), str(backup)]
+    assert CliRunner().invoke(cli, arguments).exit_code == 0
+    shutil.rmtree(data_dir / "snapshots")
+    (data_dir / "snapshots").mkdir()
+    arguments = ["snapshot", "import", str(backup), str(data_dir / where)]
+    with folder_held_by_a_service(data_dir) as process:
+        result = CliRunner().invoke(cli, arguments)
+        assert process.poll() is None
+    assert result.exit_code == 2, result.output
+    assert f"in use by process {process.pid}, which keeps snapshots there" in result.stderr
+    assert not list(data_dir.rglob("*.snapshot"))
+    result = CliRunner().invoke(cli, arguments)
+    assert result.exit_code == 0, result.output
+    assert len(list((data_dir / "snapshots").rglob("*.snapshot"))) == 5
 
 
 def test_write_when_the_log_cannot_be_reached_then_is_not_ready(tmp_path: Path) -> None:
     """Without an answer from any broker nothing is written, and the code says so."""
     code, document = write(tmp_path, "--bootstrap-server", "127.0.0.1:1", "--wait", "0.3")
-    assert (code, document) == (4, {})
-    assert not (tmp_path / "snapshots").exists()
+    assert (code, document["kafka"]["written"]) == (4, [])
+    assert not list(tmp_path.rglob("*.snapshot"))
 
 
 def test_write_when_nothing_is_kept_then_is_refused(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from broker_adapter.translate import BrokerException, exception_for
 from rlmm import errors
 from rlmm.errors import RlmmError
 from rlmm.metadata.outcomes import JAVA_CLASSES, error_of
+from rlmm.wire.errors import read_error
 
 ALL_ERRORS = sorted(
     (
@@ -51,3 +52,72 @@ def test_translation_agrees_with_kafkas_own_outcome_where_there_is_one(
         assert exception_for(error("x")).java_class == JAVA_CLASSES[outcome]
     else:
         assert exception_for(error("x")).java_class
+
+
+WAIT = "ReplicaNotAvailableException"
+MISSING = "RemoteResourceNotFoundException"
+WRONG = "IllegalArgumentException"
+CLOSED = "IllegalStateException"
+LATER = "RetriableRemoteStorageException"
+BROKEN = "RemoteStorageException"
+
+TOLD = {
+    "AppendRefused": BROKEN,
+    "AppendUncertain": BROKEN,
+    "AssignmentLost": BROKEN,
+    "ConfigError": BROKEN,
+    "EngineFailed": BROKEN,
+    "EventRejected": BROKEN,
+    "FolderInUse": BROKEN,
+    "ImageCorrupt": BROKEN,
+    "InvalidArgument": WRONG,
+    "LogDamaged": BROKEN,
+    "LogError": BROKEN,
+    "LogNotPermitted": BROKEN,
+    "LogRecreated": BROKEN,
+    "LogTruncated": BROKEN,
+    "LogUnavailable": LATER,
+    "NotAssigned": MISSING,
+    "NotFound": MISSING,
+    "NotPermitted": BROKEN,
+    "NotPublishable": WRONG,
+    "NotReady": WAIT,
+    "NotWritable": BROKEN,
+    "OutcomeUnknown": LATER,
+    "OverBudget": LATER,
+    "PartFailed": BROKEN,
+    "ProtocolError": BROKEN,
+    "PumpFailed": BROKEN,
+    "RequestError": BROKEN,
+    "RlmmError": BROKEN,
+    "SidecarUnavailable": LATER,
+    "SnapshotCorrupt": BROKEN,
+    "SnapshotError": BROKEN,
+    "SnapshotForeign": BROKEN,
+    "SnapshotRefused": BROKEN,
+    "SnapshotUnsupported": BROKEN,
+    "StopTimedOut": BROKEN,
+    "Stopped": CLOSED,
+    "TooBusy": LATER,
+    "TopicAbsent": BROKEN,
+    "UnknownMethod": BROKEN,
+    "UnknownPartition": MISSING,
+    "Unresolved": BROKEN,
+    "UnsupportedVersion": BROKEN,
+    "WrongCluster": BROKEN,
+}
+
+
+def test_every_error_has_its_place_in_the_table() -> None:
+    """No error is told without somebody having decided how: the table names them all."""
+    told = {
+        error.__name__: exception_for(error("x")).java_class.rpartition(".")[2]
+        for error in ALL_ERRORS
+    }
+    assert told == TOLD
+
+
+def test_error_of_a_newer_service_then_told_by_what_it_says_of_itself() -> None:
+    """A class that is not known here is told as retriable where the service says that it is."""
+    value = ["brand-new", "something else", True, {"base": "log"}]
+    assert exception_for(read_error(value)).retriable is True

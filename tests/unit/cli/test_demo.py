@@ -22,7 +22,7 @@ def test_demo_when_run_then_shows_what_the_readme_shows() -> None:
     result = CliRunner().invoke(cli, ["demo"])
     assert result.exit_code == 0, result.output
     blocks = re.findall(r"```text\n(.*?)```", README, re.DOTALL)
-    quoted = next(block for block in blocks if "4. Killed" in block)
+    quoted = next(block for block in blocks if "5. Killed" in block)
     printed = result.stdout.splitlines()
     missing = [line for line in quoted.splitlines() if line not in (*printed, "...")]
     assert not missing

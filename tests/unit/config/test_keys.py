@@ -83,4 +83,6 @@ def test_hint_when_something_is_like_it_then_names_it() -> None:
 def test_secrets_when_asked_for_then_are_the_passwords() -> None:
     """Exactly the keys of type secret are masked."""
     secrets = {name for name, key in KEYS.items() if key.is_secret}
-    assert secrets == {"kafka_sasl_password", "kafka_ssl_key_password"}
+    assert secrets == {
+        "access_tokens", "kafka_sasl_password", "kafka_ssl_key_password", "tls_key_password",
+    }  # fmt: skip

@@ -26,8 +26,8 @@ def test_process_when_nothing_is_said_then_answers_for_everything() -> None:
 ASSIGNMENTS: dict[str, tuple[dict[str, Any], AssignmentKind, Assignment, int | None]] = {
     "all": ({"assignment": "all"}, AssignmentKind.ALL, Assignment.everything(), None),
     "none": ({"assignment": "none"}, AssignmentKind.NONE, Assignment.nothing(), None),
-    "broker": ({"assignment": "broker"}, AssignmentKind.BROKER, Assignment.nothing(), None),
-    "cluster": ({"assignment": "cluster:12"}, AssignmentKind.CLUSTER, Assignment.nothing(), 12),
+    "broker": ({"assignment": "broker"}, AssignmentKind.BROKER, Assignment.awaited(), None),
+    "cluster": ({"assignment": "cluster:12"}, AssignmentKind.CLUSTER, Assignment.awaited(), 12),
     "list": (
         {"assignment": "list", "partitions": ("3", "5-7", f"{TOPIC_ID}:with-dash-7")},
         AssignmentKind.LIST,

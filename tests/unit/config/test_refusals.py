@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SERVERS = {"kafka_bootstrap_servers": "one:9092"}
 NUMBERS = [name for name, key in KEYS.items() if key.kind is int]
 MAY_BE_ZERO = {"files_retention_bytes", "files_retention_ms", "snapshot_free_bytes_min"}
-MAY_BE_ZERO |= {"snapshot_niceness"}
+MAY_BE_ZERO |= {"snapshot_niceness", "http_user_partitions_max"}
 OUTSIDE = ["0", "-2", str(2**63), "inf"]
 NO_NUMBERS = ["1e400", "nan", "9" * 5_000, "1.5", "true", "", "x", "0x1", "1_000", "٣", "5 parsec"]
 
@@ -240,6 +240,18 @@ FILES = {
         r"kafka\.node\.id \(.*\) is given twice, also as kafka\.node_id",
     ),
     "no TOML": ("mode = ", "is no TOML: Invalid value"),
+    "endless number": (f"pump.read_bytes = {'9' * 5_000}", "is no TOML: Exceeds the limit"),
+    "endless hexadecimal number": (
+        f"[clusters.a]\npump.read_bytes = 0x{'f' * 5_000}",
+        r"clusters\.a\.pump\.read_bytes \(.*\) cannot be meant: Exceeds the limit",
+    ),
+    "endless number in a list": (
+        f"logging.levels = [0x{'f' * 5_000}]",
+        r"logging\.levels \(.*\) cannot be meant: Exceeds the limit",
+    ),
+    "too deep arrays": (f"mode = {'[' * 5_000}", "is no TOML: maximum recursion depth"),
+    "too deep tables": (f"[{'a.' * 5_000}b]\nc = 1", "is no TOML: maximum recursion depth"),
+    "too long": ("#" * (1 << 20) + "\n", "rlmm.toml cannot be read: File too large"),
     "key of a Java client only": ("[kafka]\nacks = 'all'", r"kafka\.acks \(.*\) is not a key"),
     "java store": (
         "[kafka]\nssl.truststore.type = 'JKS'",
@@ -256,6 +268,12 @@ def test_file_when_it_has_what_means_nothing_then_is_refused(
     file = tmp_path / "rlmm.toml"
     file.write_text(text)
     assert re.search(said, refused(file=file))
+
+
+def test_java_file_when_it_has_no_end_then_is_refused() -> None:
+    """A device is read up to a bound, like any other file."""
+    message = refused({**SERVERS, "kafka_command_config": "/dev/zero"})
+    assert message == "kafka.command_config: /dev/zero cannot be read: File too large"
 
 
 def test_file_when_it_cannot_be_read_then_is_refused(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -40,7 +41,9 @@ class TalkingCluster:
         return frozenset(answer)
 
 
-async def assigned(cluster: TalkingCluster, count: int) -> tuple[BrokerWatch, list[Assignment]]:
+async def assigned(
+    cluster: TalkingCluster, count: int, refresh_s: float = REFRESH_S
+) -> tuple[BrokerWatch, list[Assignment]]:
     """What was assigned until the cluster was asked *count* times."""
     found: list[Assignment] = []
 
@@ -48,7 +51,7 @@ async def assigned(cluster: TalkingCluster, count: int) -> tuple[BrokerWatch, li
         found.append(assignment)
         return len(found)
 
-    watch = BrokerWatch(cluster, 7, REFRESH_S, reconcile)
+    watch = BrokerWatch(cluster, 7, refresh_s, reconcile)
     running = asyncio.create_task(watch.run())
     await until(lambda: len(cluster.asked) == count)
     running.cancel()
@@ -66,6 +69,45 @@ async def test_watch_when_the_broker_gets_another_partition_then_it_is_assigned(
     times = [at_s for _, at_s in cluster.asked]
     assert times == pytest.approx([0.0, REFRESH_S, 2 * REFRESH_S], abs=0.1)
     assert watch.statistics().failures == 0
+
+
+async def test_d17_watch_before_the_first_answer_then_asks_sooner_and_later_at_the_interval() -> (
+    None
+):
+    """
+    Nobody is answered before it, so it is not waited for as long as for a change; pauses double
+    up to the interval, and after the first answer a failure costs no more than that.
+    """
+    away = LogUnavailable("away")
+    cluster = TalkingCluster(*[away] * 3, {A}, away, {A, B})
+    watch, found = await assigned(cluster, 6)
+    assert found == [Assignment.of_user([A]), Assignment.of_user([A, B])]
+    times = [at_s for _, at_s in cluster.asked]
+    pauses = [after - before for before, after in pairwise(times)]
+    assert pauses == pytest.approx([1, 2, 4, 30, 30], abs=0.01)
+    stands = watch.statistics()
+    assert (stands.answers, stands.failures, stands.partitions) == (2, 4, 2)
+    assert stands.heard_s == pytest.approx(times[-1], abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("refresh_s", "waited_s"),
+    [(0.25, [0.25, 0.25, 0.25]), (3, [1, 2, 3]), (4.5, [1, 2, 4])],
+    ids=["below-the-first", "reached", "not-reached"],
+)
+async def test_watch_when_never_answered_then_no_pause_is_longer_than_the_interval(
+    refresh_s: float, waited_s: list[float]
+) -> None:
+    """The interval bounds the first pause, too; nothing was heard yet, and why is told."""
+    cluster = TalkingCluster(LogNotPermitted("no right"))
+    watch, found = await assigned(cluster, 4, refresh_s=refresh_s)
+    times = [at_s for _, at_s in cluster.asked]
+    assert [after - before for before, after in pairwise(times)] == pytest.approx(
+        waited_s, abs=0.01
+    )
+    assert found == []
+    stands = watch.statistics()
+    assert (stands.answers, stands.heard_s, stands.last_trouble) == (0, None, "no right")
 
 
 async def test_watch_when_the_cluster_does_not_answer_then_nothing_is_taken_away() -> None:

@@ -63,7 +63,7 @@ async def test_wait_for_many_partitions_then_ends_when_all_are_reached() -> None
             assert not waiting.done()
             world.store(started(segment_id("a", partition)))
         await waiting
-        assert engine.statistics().waiting_reads == 0
+        assert engine.statistics().barrier.waiting == 0
 
 
 async def test_wait_when_not_reached_in_time_then_says_how_far_it_is() -> None:
@@ -81,7 +81,7 @@ async def test_wait_when_not_reached_in_time_then_says_how_far_it_is() -> None:
             error = caught.value
             assert (error.reason, error.metadata_partition) == ("behind", place)
             assert (error.position, error.target, error.records_left) == (0, 5, 5)
-        assert engine.statistics().waiting_reads == 0
+        assert engine.statistics().barrier.waiting == 0
 
 
 @pytest.mark.parametrize("offset", [-2, 1.0, "0", True, None], ids=repr)
@@ -130,7 +130,7 @@ async def test_f101_wait_when_the_engine_stops_then_says_so() -> None:
     assert loop.time() == stopped_s
     with pytest.raises(Stopped):
         await engine.wait_reached({place: 5})
-    assert engine.statistics().waiting_reads == 0
+    assert engine.statistics().barrier.waiting == 0
 
 
 async def test_f90_readers_that_wait_then_survive_one_anothers_end() -> None:
@@ -158,7 +158,7 @@ async def test_f90_readers_that_wait_then_survive_one_anothers_end() -> None:
                 assert isinstance(outcome, NotReady)
             else:
                 assert outcome is None
-        assert engine.statistics().waiting_reads == 0
+        assert engine.statistics().barrier.waiting == 0
 
 
 async def test_readers_when_too_many_wait_then_one_more_is_refused_at_once() -> None:

@@ -241,3 +241,18 @@ async def test_write_when_the_log_loses_its_event_then_hears_no_verdict_on_anoth
         with pytest.raises(OutcomeUnknown):
             await writing
         assert segment_id("a") not in {found.id for found in engine.reads.segments(TP)}
+
+
+async def test_write_when_cancelled_while_it_waits_to_be_admitted_then_has_failed() -> None:
+    """Nothing was handed to the log: it is surely not stored, and counted so."""
+    world = World()
+    world.script.stall(world.place(TP))
+    world.store(started("before"))
+    async with world.engine() as engine:
+        await until(lambda: engine.identity is not None)
+        writing = asyncio.create_task(engine.write(started("a")))
+        await until(lambda: engine.statistics().writes.pending == 1)
+        writing.cancel()
+        await asyncio.wait([writing])
+        writes = engine.statistics().writes
+        assert (writes.failed, writes.unknown, log_end(world)) == (1, 0, 1)

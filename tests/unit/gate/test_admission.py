@@ -77,6 +77,28 @@ def test_f23_gate_when_nothing_is_assigned_then_says_so() -> None:
     assert caught.value.metadata_partition == PLACE
 
 
+def test_d17_gate_when_nobody_has_said_what_is_assigned_then_sends_nobody_away() -> None:
+    """The refusal names the partition and its place, and can be asked again after the hint."""
+    gate = Gate(retry_after_ms=77)
+    gate.assign(Assignment.awaited())
+    assert refusal(gate).reason == "connecting"
+    assert gate.not_assigned_yet().reason == "connecting"
+    gate.connect(COUNT)
+    error = refusal(gate)
+    assert (error.reason, error.metadata_partition) == ("assignment-unknown", PLACE)
+    assert (error.user_partition, error.retry_after_ms) == (str(TP), 77)
+    for other in (gate.refusal(PLACE), gate.not_assigned_yet()):
+        assert isinstance(other, NotReady)
+        assert other.reason == "assignment-unknown"
+        assert "the assignment is not known yet" in str(other)
+    with pytest.raises(NotReady):
+        gate.is_assigned(TP)
+    gate.assign(Assignment.of_user([TP]))
+    assert gate.is_assigned(TP)
+    assert not gate.is_assigned(tp("other"))
+    assert refusal(gate).reason == "loading"
+
+
 def test_f22_partition_when_wanted_but_not_begun_then_is_not_ready() -> None:
     """Wanted and not loaded is something else than not wanted."""
     gate = Gate()
@@ -271,13 +293,27 @@ async def test_f50_wait_when_it_cannot_open_any_more_then_says_why(
 async def test_wait_for_the_topic_then_ends_when_it_is_known_or_all_ends(*, ends: bool) -> None:
     """A writer that only needs to know where an event belongs waits for no more than that."""
     gate = Gate()
-    waiting = asyncio.create_task(gate.wait_connected())
+    gate.assign(Assignment.nothing())
+    waiting = asyncio.create_task(gate.wait_assigned())
     await asyncio.sleep(0)
     assert not waiting.done()
     if ends:
         gate.stop(Stopped, "over")
     else:
         gate.connect(COUNT)
+    await waiting
+
+
+async def test_d17_wait_for_the_assignment_then_ends_when_both_it_and_the_topic_are_known() -> None:
+    """Either of them alone is not enough to say whose a partition is."""
+    gate = Gate()
+    gate.assign(Assignment.awaited())
+    waiting = asyncio.create_task(gate.wait_assigned())
+    gate.connect(COUNT)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    gate.assign(Assignment.nothing())
     await waiting
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from rlmm.errors import AssignmentLost, Stopped
 from rlmm.gate.barrier import Barrier
+from rlmm.gate.figures import BarrierStatistics
 
 
 async def waiting_for(
@@ -123,6 +124,25 @@ async def test_f50_fail_then_ends_one_partition_and_the_rest_wait_on() -> None:
     with pytest.raises(Stopped):
         await there
     assert barrier.waiting == 0
+
+
+async def test_waiters_then_are_counted_by_how_they_ended() -> None:
+    """Each is counted once, and a deadline is told apart from a reader who has left."""
+    barrier = Barrier()
+    loop = asyncio.get_running_loop()
+    late = asyncio.create_task(barrier.wait(0, 9, deadline_s=loop.time() + 1))
+    woken, cancelled, failed = await waiting_for(barrier, 1, 5, 9)
+    assert barrier.statistics() == BarrierStatistics(4, 0, 0, 0, 0, 0)
+    barrier.advance(0, 1)
+    cancelled.cancel()
+    with pytest.raises(TimeoutError):
+        await late
+    assert loop.time() == pytest.approx(1)
+    barrier.fail(0, AssignmentLost, "gone")
+    await asyncio.wait([woken, cancelled, failed])
+    assert isinstance(failed.exception(), AssignmentLost)
+    assert barrier.statistics() == BarrierStatistics(0, 1, 1, 1, 1, 0)
+    assert not barrier._lines
 
 
 async def test_fail_when_a_waiter_was_woken_or_cancelled_then_it_is_left_alone() -> None:

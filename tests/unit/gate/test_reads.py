@@ -10,6 +10,7 @@ from rlmm.assignment import Assignment
 from rlmm.errors import InvalidArgument, NotAssigned, NotReady, RlmmError, Stopped, UnknownPartition
 from rlmm.gate.admission import Gate
 from rlmm.gate.reads import LOOKUPS_MAX, Reads
+from rlmm.metadata.paging import Page, PageKey
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
@@ -39,6 +40,8 @@ QUESTIONS: dict[str, Callable[[Reads], Any]] = {
     "segments_of_epoch": lambda reads: reads.segments_of_epoch(TP, 0),
     "listing": lambda reads: reads.listing(TP),
     "listing_of_epoch": lambda reads: reads.listing(TP, 0),
+    "page": lambda reads: reads.page(TP),
+    "page_of_epoch": lambda reads: reads.page(TP, 0),
     "size": lambda reads: reads.size(TP),
     "size_of_epoch": lambda reads: reads.size_of_epoch(TP, 0),
     "partition_delete": lambda reads: reads.partition_delete(TP),
@@ -76,6 +79,8 @@ def test_questions_when_open_then_are_answered_as_the_shard_answers() -> None:
         "highest_offset": 99,
         "segments": [a, b],
         "segments_of_epoch": [a, b],
+        "page": Page((a, b), PageKey(100, B.uuid), is_last=True),
+        "page_of_epoch": Page((a, b), PageKey(100, B.uuid), is_last=True),
         "size": 2 * 1024,
         "size_of_epoch": 2 * 1024,
         "partition_delete": None,
@@ -149,6 +154,8 @@ def test_f82_deleted_partition_then_is_unknown_but_its_deletion_is_told() -> Non
 
 
 BAD_EPOCHS = [-1, 2**31, True, 1.0, "0", None]
+BAD_LIMITS = [0, -1, 1_001, True, 1.0, "1", None]
+BAD_KEYS = [(1, A.uuid), 5, PageKey(-1, A.uuid), PageKey(True, A.uuid), PageKey(1, b"a")]  # type: ignore[arg-type]
 BAD_OFFSETS = [-1, 2**63, True, 1.0, "0", None]
 
 
@@ -172,6 +179,9 @@ BAD_OFFSETS = [-1, 2**63, True, 1.0, "0", None]
             if bad is not None
         ),
         *((lambda reads, bad: reads.segments_of_epoch(TP, bad), bad) for bad in BAD_EPOCHS),
+        *((lambda reads, bad: reads.page(TP, bad), bad) for bad in BAD_EPOCHS if bad is not None),
+        *((lambda reads, bad: reads.page(TP, limit=bad), bad) for bad in BAD_LIMITS),
+        *((lambda reads, bad: reads.page(TP, after=bad), bad) for bad in BAD_KEYS),
         *((lambda reads, bad: reads.size_of_epoch(TP, bad), bad) for bad in BAD_EPOCHS),
     ],
 )

@@ -174,7 +174,7 @@ async def test_open_when_it_was_refused_then_the_folder_is_free(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(files, "keep_identity", fail)
-    with pytest.raises(ConfigError, match=r"no log of 3 partitions begun there: .*No space left"):
+    with pytest.raises(LogUnavailable, match=r"no log of 3 partitions begun there: .*No space"):
         await FilesLog.open(tmp_path, partition_count=3)
     monkeypatch.undo()
     begun = (await asyncio.to_thread(look_at, tmp_path)).topic_id

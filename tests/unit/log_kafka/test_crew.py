@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from rlmm.line_fields import bound, bound_fields
 from rlmm.log.kafka.crew import Crew, report_death
 
 if TYPE_CHECKING:
@@ -57,3 +58,16 @@ async def test_task_when_it_died_then_that_is_logged_with_its_error(
     cancelled.cancel()
     await asyncio.wait([cancelled])
     assert report_death(cancelled, "the fetch") == "the fetch died: it was cancelled"
+
+
+async def test_task_when_a_reader_begins_it_then_its_lines_are_not_the_readers() -> None:
+    """What serves all partitions carries what the log was opened with, and nothing of a caller."""
+
+    async def work() -> dict[str, object]:
+        return dict(bound_fields())
+
+    with bound(cluster="east"):
+        crew = Crew()
+    with bound(cluster="east", metadata_partition=3):
+        assert await crew.start(work(), "work") == {"cluster": "east"}
+    await crew.close()

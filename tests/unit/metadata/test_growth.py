@@ -17,6 +17,8 @@ import pytest
 
 from rlmm.metadata import slots as slots_module
 from rlmm.metadata.codec.encoding import encode_partition, encode_writer
+from rlmm.metadata.image import partition_image
+from rlmm.metadata.image_reading import read_partition_image
 from rlmm.metadata.partition import PartitionState
 from rlmm.metadata.row import row_of
 from rlmm.metadata.segment import SegmentState
@@ -58,9 +60,10 @@ class History:
         self.state.rows = Unwalked()
         self.offset = 0
 
-    def add(self, number: int, first: int, last: int) -> None:
+    def add(self, number: int, first: int, last: int, *, txn_index_empty: bool = False) -> None:
         """The copy of segment *number* starts."""
-        row = TEMPLATE[:22] + OFFSETS.pack(first, last) + TEMPLATE[38:51]
+        head = bytes((CS, txn_index_empty)) + TEMPLATE[2:22]
+        row = head + OFFSETS.pack(first, last) + TEMPLATE[38:51]
         self.state.add(number.to_bytes(16), row + first.to_bytes(8) + TEMPLATE[59:])
         self.offset += 1
 
@@ -69,10 +72,18 @@ class History:
         self.state.update(number.to_bytes(16), target, WRITER, b"\x00", self.offset)
         self.offset += 1
 
-    def copy(self, number: int, first: int | None = None, last: int | None = None) -> None:
+    def copy(
+        self,
+        number: int,
+        first: int | None = None,
+        last: int | None = None,
+        *,
+        txn_index_empty: bool = False,
+    ) -> None:
         """A whole copy, by default of the *number*-th piece of the log."""
         first = number * SPAN if first is None else first
-        self.add(number, first, first + SPAN - 1 if last is None else last)
+        last = first + SPAN - 1 if last is None else last
+        self.add(number, first, last, txn_index_empty=txn_index_empty)
         self.update(number, CF)
 
     def delete(self, number: int) -> None:
@@ -193,7 +204,10 @@ DONE: dict[Callable[[int], History], dict[str, Act]] = {
 
 def most_calls(history: History, size: int, act: Act) -> int:
     """The most work that any one of many actions takes."""
-    history.state.lookup(0, SPAN)  # so that what is made at a first look-up is there
+    entry = history.state.epochs[0]
+    entry.lookup(SPAN, history.state.rows)  # so that what is made at a first look-up is there
+    if entry.slots.top is not None:
+        entry.look_for_stretches(history.state.rows)
     return max(calls_of(partial(act, history, size, number)) for number in range(TIMES))
 
 
@@ -212,6 +226,50 @@ def test_f89_cost_of_one_action_then_does_not_grow_with_the_partition(
     assert len(chunks) <= 2 * size / slots_module.CHUNK_MAX + 2
     small.state.rows = dict(dict.items(small.state.rows))
     assert violations(small.state) == []
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["in-order", "newest-first"])
+def test_f89_next_txn_index_far_away_then_costs_no_more_with_many_segments_between(
+    order: int,
+) -> None:
+    """
+    Without an index in any but the last of very many segments, no question visits them, nor does
+    one that comes between events or first after an image was read; no event looks at more than a
+    chunk of them.
+    """
+    history = History()
+    if order < 0:
+        history.copy(HUGE)
+    worst_event = 0
+    for number in range(HUGE)[::order]:
+        copy = partial(history.copy, number, txn_index_empty=True)
+        if number % 5_000 < 1_100:  # a full chunk is among them
+            worst_event = max(worst_event, calls_of(copy))
+        else:
+            copy()
+    if order > 0:
+        history.copy(HUGE)
+    assert worst_event < 5 * slots_module.CHUNK_MAX
+    few, ask = 60, partial(history.state.next_with_txn_index, 0)
+    asked = [partial(ask, HUGE * SPAN * number // TIMES) for number in range(TIMES)]
+    assert calls_of(asked[0]) < 5 * slots_module.CHUNK_MAX  # the first question of all
+    assert [question() for question in asked] == [HUGE.to_bytes(16)] * TIMES
+    assert max(map(calls_of, asked)) < few
+    for number in range(TIMES):
+        history.delete(number)  # the oldest
+        history.copy(HUGE + 1 + number, txn_index_empty=True)
+        history.update(HUGE // 2, CF)
+        assert calls_of(asked[10]) < few
+        assert asked[10]() == HUGE.to_bytes(16)
+    history.delete(HUGE // 2)
+    assert asked[10]() is None
+    history.copy(HUGE // 2, txn_index_empty=True)
+    assert asked[10]() == HUGE.to_bytes(16)
+    assert calls_of(asked[10]) < few
+    history.state.rows = dict(dict.items(history.state.rows))
+    restored = read_partition_image(partition_image(history.state))
+    assert calls_of(partial(restored.next_with_txn_index, 0, TIMES * SPAN)) < few
+    assert restored.next_with_txn_index(0, TIMES * SPAN) == HUGE.to_bytes(16)
 
 
 def test_f89_slots_emptied_from_the_front_then_leave_no_empty_chunks() -> None:

@@ -19,7 +19,9 @@ from rlmm.metadata.verdicts import (
     Undecodable,
     UndecodableReason,
 )
+from rlmm.records.writer import build_batch, records_of
 from tests.support.builders import (
+    delete_started,
     finished,
     partition_delete,
     segment_id,
@@ -35,6 +37,8 @@ from tests.support.shards import (
     check_report,
     new_shard,
     record_set,
+    state_of,
+    values_of,
 )
 
 if TYPE_CHECKING:
@@ -139,6 +143,86 @@ def test_statistics_then_are_a_snapshot() -> None:
     shard.apply_event(None)
     assert before.tally == Tally()
     assert before.undecodable_by_reason == {}
+
+
+def stamped(base_offset: int, *timestamps_ms: int) -> bytes:
+    """A batch of first records of segments, written at these times."""
+    records = [
+        found._replace(timestamp_ms=timestamp_ms)
+        for number, timestamp_ms in enumerate(timestamps_ms, base_offset)
+        for found in records_of(values_of([started(number)]), number)
+    ]
+    return build_batch(records, base_offset)
+
+
+def test_f34_time_of_the_last_record_then_is_that_of_the_last_batch_applied() -> None:
+    """
+    Failure scenario F34: of a batch its newest record, of a run of single events the last one's;
+    a batch that is in work counts when it is through.
+    """
+    shard = new_shard()
+    assert shard.statistics().last_timestamp_ms is None
+    apply(shard, record_set(stamped(0, 50, 70, 60)))
+    assert shard.statistics().last_timestamp_ms == 70
+    apply(shard, record_set(stamped(3, 80), stamped(4, 95), stamped(5, 90)))
+    assert shard.statistics().last_timestamp_ms == 90
+    two = record_set(stamped(6, 100, 110))
+    apply(shard, two, max_events=1)
+    assert shard.statistics().last_timestamp_ms == 90
+    apply(shard, two)
+    assert shard.statistics().last_timestamp_ms == 110
+    apply(shard, record_set(stamped(0, 10)))  # a redelivery
+    assert shard.statistics().last_timestamp_ms == 110
+
+
+def test_f80_oldest_open_copy_then_is_told_until_it_is_finished() -> None:
+    """
+    Failure scenario F80: by the time of its event, over user partitions and epochs; repeated
+    first records, displaced segments and running deletions are no open copies of their own.
+    """
+    shard = new_shard()
+    assert shard.statistics().oldest_started_ms is None
+    apply(
+        shard,
+        record_set(
+            batch_of(
+                [
+                    started("old", 0, 99, {0: 0, 1: 50}, event_timestamp_ms=500),
+                    started(segment_id("other", tp("other")), event_timestamp_ms=300),
+                    started("new", 100, 199, {7: 100}, event_timestamp_ms=100),
+                    started("late", 200, 299, {2: 200}, event_timestamp_ms=900),
+                    started("old", 0, 99, {1: 50, 2: 60}, event_timestamp_ms=200),
+                ]
+            )
+        ),
+    )
+    assert shard.statistics().oldest_started_ms == 100
+    shard.apply_event(finished("new", event_timestamp_ms=1))
+    assert shard.statistics().oldest_started_ms == 200
+    shard.apply_event(delete_started("old", event_timestamp_ms=2))
+    assert shard.statistics().oldest_started_ms == 300
+    shard.apply_event(finished(segment_id("other", tp("other"))))
+    assert shard.statistics().oldest_started_ms == 900
+    shard.apply_event(finished("late"))
+    assert shard.statistics().oldest_started_ms is None
+
+
+@pytest.mark.breaks_shards
+def test_f34_oldest_open_copy_then_costs_no_walk_over_what_is_finished() -> None:
+    """
+    Failure scenario F34: however many segments and epochs there are, only open copies are looked
+    at, the newest epochs first.
+    """
+    shard = new_shard()
+    for number in range(100):
+        for event in life(number, number * 10)[:2]:
+            shard.apply_event(event)
+    shard.apply_event(started("open", 0, 9, {9: 0}, event_timestamp_ms=42))
+    state = state_of(shard)
+    state.epochs[0].unreferenced = None  # type: ignore[assignment]
+    state.epochs = {0: state.epochs[0], 9: state.epochs[9]}
+    state.rows = {segment_id("open").uuid: state.rows[segment_id("open").uuid]}
+    assert shard.statistics().oldest_started_ms == 42
 
 
 def test_deleted_partitions_then_are_reported_once_each_time() -> None:

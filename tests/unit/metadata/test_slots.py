@@ -28,6 +28,10 @@ def require_sound(slots: Slots, expected: dict[int, bytes]) -> None:
     asked.update(near + offset for offset in expected for near in (-1, 0, 1))
     for offset in asked:
         below = [other for other in expected if other <= offset]
+        since = [slot for slot in sorted(expected.items()) if slot[0] >= offset]
+        assert list(slots.since(offset)) == since, offset
+        slot = (max(below), expected[max(below)]) if below else None
+        assert slots.floor_slot(offset) == slot, offset
         above = [other for other in expected if other > offset]
         assert slots.floor(offset) == (expected[max(below)] if below else None), offset
         assert slots.above(offset) == min(above, default=None), offset

@@ -10,6 +10,12 @@ from tests.support.builders import tp
 from tests.support.shards import Tier
 
 
+@pytest.fixture(autouse=True, params=[0, 64], ids=["by-stretch", "by-step"])
+def _steps_max(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answers are those of the walk, whichever way they are found."""
+    monkeypatch.setattr("rlmm.metadata.epoch.STEPS_MAX", request.param)
+
+
 def test_next_with_txn_index_then_is_the_segment_of_the_offset_if_it_has_one() -> None:
     """Where the segment itself may have an index, the walk ends before it begins."""
     tier = Tier()

@@ -169,6 +169,48 @@ def test_checker_when_one_rule_is_broken_then_names_it(
     assert all(violation.startswith((str(tp()), "None")) for violation in found)
 
 
+def _forget_an_end(state: PartitionState) -> None:
+    stretches = state.epochs[0].stretches
+    assert stretches is not None
+    stretches.ends.pop_last()
+
+
+def _end_nowhere(state: PartitionState) -> None:
+    stretches = state.epochs[0].stretches
+    assert stretches is not None
+    stretches.ends.put(150, NOBODY)
+
+
+def _look_too_far(state: PartitionState) -> None:
+    stretches = state.epochs[0].stretches
+    assert stretches is not None
+    stretches.looked_to = 1_000
+
+
+@pytest.mark.breaks_shards
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        pytest.param(_forget_an_end, "epoch 0: 1 ends of stretches are not known", id="end"),
+        pytest.param(_end_nowhere, "epoch 0: a stretch ends where no slot is", id="nowhere"),
+        pytest.param(_look_too_far, "epoch 0: stretches were looked for behind", id="too-far"),
+    ],
+)
+def test_checker_when_a_rule_of_stretches_is_broken_then_names_it(
+    monkeypatch: pytest.MonkeyPatch, damage: Callable[[PartitionState], None], message: str
+) -> None:
+    """What a search for a transaction index passes over is checked as well."""
+    monkeypatch.setattr("rlmm.metadata.slots.CHUNK_MAX", 1)
+    made = new_shard()
+    for number in range(4):
+        made.apply_event(started(number, number * 100, number * 100 + 98, txn_index_empty=True))
+        made.apply_event(finished(number))
+    assert made.validate() == []
+    damage(state_of(made))
+    (found,) = made.validate()
+    assert message in found
+
+
 @pytest.mark.breaks_shards
 def test_checker_when_slots_are_not_found_where_they_stand_then_says_so(
     monkeypatch: pytest.MonkeyPatch,

@@ -14,7 +14,7 @@ from rlmm.metadata.verdicts import (
     Undecodable,
     UndecodableReason,
 )
-from rlmm.pump.incidents import Incident, Incidents
+from rlmm.pump.incidents import Incident, Incidents, KindStatistics
 from tests.support.builders import segment_id, tp
 
 if TYPE_CHECKING:
@@ -101,6 +101,26 @@ def test_f78_history_of_a_segment_then_shows_its_rejected_events() -> None:
     assert offsets(metadata_partition=2) == [(2, 0)]
     assert offsets(metadata_partition=1, partition=other.partition) == []
     assert len(offsets()) == 4
+
+
+def test_f34_incidents_then_are_counted_by_kind_and_reason_whatever_is_kept() -> None:
+    """
+    Failure scenario F34: what had to make room, or is read anew, stays counted; a damaged batch
+    counts for each offset that is lost with it.
+    """
+    incidents = Incidents(2, 1_000)
+    incidents.note(1, [rejected(offset) for offset in range(3)], now_ms=0)
+    damage = Undecodable(UndecodableReason.DAMAGED_BATCH, "flipped")
+    incidents.note(2, [poison(0), Entry(1, 11, damage, value=b"batch")], now_ms=0)
+    incidents.note(2, [Entry(11, 12, REMARKED, tp(), A), Entry(12, 13, DUPLICATE)], now_ms=0)
+    incidents.forget(2)
+    found = incidents.statistics()
+    assert found.rejected == KindStatistics({"unknown-segment": 3}, 2, 1)
+    assert found.undecodable == KindStatistics({"truncated": 1, "damaged-batch": 10}, 0, 0)
+    assert found.remarked == KindStatistics({"displaced-another-segment": 1}, 0, 0)
+    assert found.bytes_held == 0
+    incidents.note(1, [rejected(9)], now_ms=0)
+    assert found.rejected.events == {"unknown-segment": 3}
 
 
 def test_forget_then_drops_one_partition_and_its_bytes() -> None:

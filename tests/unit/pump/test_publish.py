@@ -106,8 +106,12 @@ class Around:
             raise NotReady(msg)
         return PLACE
 
-    async def wait_connected(self) -> None:
-        """Wait until the metadata partition is known."""
+    def is_assigned(self, partition: Any) -> bool:
+        """Whether it is answered for here."""
+        return self.assignment.covers(partition, self.place_of(partition))
+
+    async def wait_assigned(self) -> None:
+        """Wait until the metadata partition is known, and what is assigned."""
         await asyncio.sleep(self.connects_after_s)
 
     async def wait_open(self, partition: Any) -> None:

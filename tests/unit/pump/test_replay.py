@@ -140,6 +140,16 @@ def test_f69_target_when_reached_and_the_end_is_not_known_then_does_not_open() -
     assert read.judge(61.0) == CaughtUp()
 
 
+def test_f69_target_when_reached_after_a_long_silence_then_the_new_end_is_to_be_reached() -> None:
+    """A target of before nobody could be asked is old; what is stored since then is not missed."""
+    read = Read(10)
+    assert read.hear(100, 60.1)
+    read.move(10)
+    assert read.judge(60.2) is None
+    read.move(100)
+    assert read.judge(60.3) == CaughtUp()
+
+
 def test_f30_target_when_reached_with_time_to_spare_then_opens_and_stays() -> None:
     """What opens has half of the allowed time left, so that it does not close right behind."""
     read = Read(10)

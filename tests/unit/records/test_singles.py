@@ -30,14 +30,16 @@ def test_run_of_singles_gives_what_the_walk_gives() -> None:
     walked = [
         value for batch in walk(data) if isinstance(batch, Batch) for _, value in batch.values()
     ]
-    assert single_values(data, 0, FIRST, 100) == (walked, len(data))
+    last = len(run_of(VALUES[1:-1]))
+    assert single_values(data, 0, FIRST, 100) == (walked, last, len(data))
 
 
 def test_run_when_enough_is_read_ends_before_the_next_batch() -> None:
     """No more values than asked for, and the byte where to go on."""
     data = run_of(VALUES[1:4])
-    assert single_values(data, 0, FIRST, 2) == (VALUES[1:3], len(run_of(VALUES[1:3])))
-    assert single_values(data, 0, FIRST, 0) == ([], 0)
+    first, both = len(run_of(VALUES[1:2])), len(run_of(VALUES[1:3]))
+    assert single_values(data, 0, FIRST, 2) == (VALUES[1:3], first, both)
+    assert single_values(data, 0, FIRST, 0) == ([], 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -69,5 +71,5 @@ def test_run_when_enough_is_read_ends_before_the_next_batch() -> None:
 def test_run_ends_in_front_of_whatever_has_another_form(follower: bytes) -> None:
     """What is not of the one form, or not sound, is left to those that read every form."""
     data = single(FIRST, b"first") + follower
-    assert single_values(data, 0, FIRST, 100) == ([b"first"], len(single(FIRST, b"first")))
-    assert single_values(follower, 0, FIRST + 1, 100) == ([], 0)
+    assert single_values(data, 0, FIRST, 100) == ([b"first"], 0, len(single(FIRST, b"first")))
+    assert single_values(follower, 0, FIRST + 1, 100) == ([], 0, 0)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.errors import SnapshotError
+from rlmm.own_thread import left_behind
 from rlmm.snapshot import background
 from rlmm.snapshot.background import Abandoned, in_background
 
@@ -82,6 +83,38 @@ async def test_work_when_the_caller_is_cancelled_then_ends_early_and_is_waited_f
     with pytest.raises(asyncio.CancelledError):
         await task
     assert ended.is_set()
+
+
+async def test_work_when_it_hangs_and_the_caller_is_cancelled_twice_then_is_left_behind() -> None:
+    """A disk that hangs holds up neither the caller for ever nor the end of the interpreter."""
+    released, is_begun = threading.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    ends: list[BaseException] = []
+
+    def work(given: Work) -> None:
+        loop.call_soon_threadsafe(is_begun.set)
+        assert released.wait(30)
+        try:
+            given.go_on()
+        except Abandoned as error:
+            ends.append(error)
+
+    before = set(threading.enumerate())
+    task = asyncio.create_task(in_background(work, "snapshot-test"))
+    await is_begun.wait()
+    (thread,) = set(threading.enumerate()) - before
+    assert thread.daemon
+    task.cancel()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert not task.done()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert left_behind() == ["snapshot-test"]
+    released.set()
+    await asyncio.to_thread(thread.join, 30)
+    assert len(ends) == 1
 
 
 def test_abandoned_work_is_no_error_that_anybody_handles() -> None:

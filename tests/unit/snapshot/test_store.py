@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import random
+import tracemalloc
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +20,7 @@ from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.progress import History
 from rlmm.snapshot.refusals import RefusalKind
 from rlmm.snapshot.settings import SnapshotSettings
+from rlmm.snapshot.source import Frozen
 from rlmm.snapshot.store import SnapshotStore
 from tests.support.builders import (
     delete_finished,
@@ -325,22 +329,30 @@ async def test_f16_restore_when_a_crash_left_something_then_removes_it(tmp_path:
 
 
 async def test_f15_restore_never_holds_a_second_copy(tmp_path: Path) -> None:
-    """At any moment there is one image beside the shard that grows, not all of them."""
-    shard = shard_of([event for user in range(40) for event in segments(20, user_partition=user)])
-    await store_in(tmp_path).write(frozen_of(shard))
-    sizes: list[int] = []
+    """While a large snapshot is read there is room for one image and one block, not for all."""
+    image_bytes, count = 64 * 1024, 256
+    content = random.Random(15).randbytes(image_bytes)
+    parts = [
+        partial(bytes.__add__, b"\x02" + number.to_bytes(2, "big"), content)
+        for number in range(count)
+    ]
+    await store_in(tmp_path).write(Frozen(PARTITION, 1_000, History(), parts))
+    taken: list[int] = []
 
-    class Watched(PythonShard):
+    class Counting(PythonShard):
         def import_partition(self, image: bytes) -> TopicIdPartition:
-            sizes.append(sum(len(part()) for part in self.image_parts()))
-            return super().import_partition(image)
+            taken.append(len(image))
+            return tp()
 
-    store = SnapshotStore(tmp_path, IDENTITY, Watched, SnapshotSettings())
-    restored = await store.restore(PARTITION, 0, END)
-    assert restored is not None
-    assert len(sizes) == 40
-    assert sizes == sorted(sizes)
-    assert sizes[0] == 0
+    store = SnapshotStore(tmp_path, IDENTITY, Counting, SnapshotSettings())
+    tracemalloc.start()
+    try:
+        assert await store.restore(PARTITION, 0, END) is not None
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken == [image_bytes + 3] * count
+    assert peak_bytes < 4 * 1024 * 1024 < sum(taken) / 3
 
 
 async def test_restore_when_cancelled_then_ends_with_the_next_user_partition(

@@ -228,6 +228,33 @@ async def test_f17_refusal_at_the_low_water_mark_is_counted_apart(tmp_path: Path
 
 
 @in_virtual_time
+async def test_f17_room_on_the_disk_when_it_changes_then_is_told_with_the_low_water_mark(
+    tmp_path: Path,
+) -> None:
+    """What is left can be watched before anything is refused, also while nothing is written."""
+    disk = FaultySnapshotDisk()
+    disk.free = 5_000
+    settings = replace(FREE, free_bytes_min=100)
+    store = store_in(tmp_path / "made" / "later", disk=disk, settings=settings)
+    writer = SnapshotWriter(FakeSource({}), store)
+    assert (writer.statistics().free_bytes, writer.statistics().free_bytes_min) == (None, 100)
+    async with running(writer):
+        await asyncio.sleep(1)
+        assert writer.statistics().free_bytes == 5_000
+        disk.free = 90
+        await asyncio.sleep(INTERVAL_S)
+        assert writer.statistics().free_bytes == 90
+        disk.failing["free_bytes"] = errno.EIO
+        await asyncio.sleep(INTERVAL_S)
+        assert writer.statistics().free_bytes is None
+        disk.failing.clear()
+        disk.free = None
+        await asyncio.sleep(INTERVAL_S)
+        assert (writer.statistics().free_bytes or 0) > 0  # of the disk that it will be on
+    assert files_below(tmp_path) == []
+
+
+@in_virtual_time
 async def test_f18_flush_when_everything_stopped_then_a_restart_replays_nothing(
     tmp_path: Path,
 ) -> None:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.errors import InvalidArgument
-from rlmm.telemetry.logs import bound, levels, set_level, set_up
+from rlmm.line_fields import ANSWER, bound
+from rlmm.telemetry.logs import LinesStatistics, levels, set_level, set_up
 from rlmm.telemetry.settings import LogFormat, LoggingSettings, LogLevel
 from tests.support.virtual_time import VirtualTimeLoop
 
@@ -245,3 +246,114 @@ def test_loggers_when_it_is_over_then_are_as_they_were() -> None:
     with logging_to(Written(), levels=("rlmm.tests=debug",)):
         set_level("rlmm.tests.other", "error")
     assert (logging.getLogger().handlers[:], levels()) == before
+
+
+def test_line_when_it_says_a_field_itself_then_that_counts_more_than_what_is_bound() -> None:
+    """Who logs for another partition than its task's names it; the inner of two blocks counts."""
+    with logging_to(Written()) as written, bound(cluster="c1", metadata_partition=1):
+        log.warning("one", extra={"metadata_partition": 2})
+        with bound(metadata_partition=3):
+            log.warning("two")
+        log.warning("three")
+    assert [line["metadata_partition"] for line in written.objects] == [2, 3, 1]
+    assert {line["cluster"] for line in written.objects} == {"c1"}
+    assert list(written.objects[0])[4:] == ["cluster", "metadata_partition"]
+
+
+def test_repeats_when_of_two_clusters_then_are_counted_apart_and_told_with_their_cluster() -> None:
+    """A cluster that is away does not silence another one; whose count it is stands in the line."""
+    with logging_to(Written(), repeats_max=1) as written:
+        for cluster in ("east", "east", "west"):
+            with bound(cluster=cluster, metadata_partition=3):
+                log.warning("away")
+    assert [(line["cluster"], line["message"]) for line in written.objects] == [
+        ("east", "away"),
+        ("west", "away"),
+        ("east", "1 more within 60 s, not written: away"),
+    ]
+    assert "metadata_partition" not in written.objects[2]
+
+
+def test_settings_when_changed_then_all_of_them_hold_at_once() -> None:
+    """Levels, those of modules that are not named any more, format and limits."""
+    old = LoggingSettings(level=LogLevel.ERROR, levels=("rlmm.tests=debug",), repeats_max=1)
+    written = Written()
+    with set_up(old, written, now_ms=lambda: 0) as lines:
+        set_level("rlmm.others", "debug")
+        log.debug("one")
+        lines.change(LoggingSettings(level=LogLevel.INFO, levels=("aiokafka=error",)))
+        log.debug("not written")
+        log.info("two")
+        logging.getLogger("aiokafka.client").warning("not written")
+        logging.getLogger("rlmm.others").debug("three")
+        lines.change(LoggingSettings(format=LogFormat.HUMAN, repeats_max=1))
+        log.info("four")
+        log.info("four")
+    assert [json.loads(line)["message"] for line in written.lines[:3]] == ["one", "two", "three"]
+    assert "four" in written.lines[3]
+    assert "1 more within" in written.lines[4]
+    assert len(written.lines) == 5
+
+
+class Failing(Written):
+    """A stream that cannot be written to for a while."""
+
+    error: Exception | None = None
+
+    def write(self, text: str, /) -> int:
+        """Write, or fail as a disk or a pipe does."""
+        if self.error is not None:
+            raise self.error
+        return super().write(text)
+
+
+def test_statistics_when_lines_are_written_held_back_or_lost_then_count_each(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What nobody can read is known all the same, and whoever logs is not disturbed."""
+    written = Failing()
+    with set_up(LoggingSettings(repeats_max=2), written, now_ms=lambda: 0) as lines:
+        assert lines.statistics() == LinesStatistics({}, 0, 0, "")
+        for _ in range(5):
+            log.warning("away")
+        log.error("partition %d", "x")
+        written.error = OSError(28, "No space left on device")
+        log.error("lost")
+        written.error = None
+        assert lines.statistics() == LinesStatistics(
+            {"warning": 2, "error": 1}, 3, 1, "OSError: [Errno 28] No space left on device"
+        )
+        log.error("found again")
+    assert written.messages[-2:] == ["found again", "3 more within 60 s, not written: away"]
+    assert lines.statistics().written == {"warning": 3, "error": 2}
+    assert capsys.readouterr().err == ""
+
+
+def test_statistics_when_the_stream_is_closed_then_count_what_is_lost(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A standard error that was closed before the start, or is later, ends nothing."""
+    with monkeypatch.context() as closed:
+        closed.setattr("sys.stderr", None)
+        with set_up(LoggingSettings()) as lines:
+            log.error("lost")
+        assert (lines.statistics().written, lines.statistics().failed) == ({}, 1)
+    written = Written()
+    with set_up(LoggingSettings(), written) as lines:
+        log.error("one")
+        written.close()
+        log.error("lost")
+        assert (lines.statistics().written, lines.statistics().failed) == ({"error": 1}, 1)
+    assert "closed file" in lines.statistics().last_failure
+    assert capsys.readouterr().err == ""
+
+
+def test_line_when_it_answers_an_operator_then_is_never_held_back() -> None:
+    """Who asks for something hears of it each time; that a line is an answer is not written."""
+    written = Written()
+    with logging_to(written, repeats_max=1):
+        for number in range(3):
+            log.error("asked %d", number, extra=ANSWER)
+            log.error("came by itself %d", number)
+    assert written.messages[:4] == ["asked 0", "came by itself 0", "asked 1", "asked 2"]
+    assert set(written.objects[0]) == {"time", "level", "logger", "message"}

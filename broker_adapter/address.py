@@ -1,0 +1,56 @@
+"""
+Where a service listens, and how it is dialled: a Unix socket, or TCP with or without TLS.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable
+    from pathlib import Path
+
+P = TypeVar("P", bound=asyncio.Protocol)
+
+
+@dataclass(frozen=True, slots=True)
+class UnixAddress:
+    """A socket of this machine; who may open its file may ask."""
+
+    path: Path | str
+
+    async def dial(self, make: Callable[[], P]) -> P:
+        """A connection; raises `OSError` where there is none to be had."""
+        _, protocol = await asyncio.get_running_loop().create_unix_connection(make, str(self.path))
+        return protocol
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class TcpAddress:
+    """A host and port; *tls* encrypts, and says whom to trust and who this is."""
+
+    host: str
+    port: int
+    tls: ssl.SSLContext | None = field(default=None, repr=False)
+    server_hostname: str | None = None
+    """The name in the service's certificate, where that is not *host*."""
+
+    async def dial(self, make: Callable[[], P]) -> P:
+        """A connection; raises `OSError` where there is none to be had."""
+        name = None if self.tls is None else self.server_hostname or self.host
+        _, protocol = await asyncio.get_running_loop().create_connection(
+            make, self.host, self.port, ssl=self.tls, server_hostname=name
+        )
+        return protocol
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+Address = UnixAddress | TcpAddress

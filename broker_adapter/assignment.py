@@ -1,0 +1,57 @@
+"""
+What this broker leads and follows, as far as anybody said; pure.
+
+Kept here so that a service can be told again: one that was started anew knows nothing. Invariant: a
+broker that has said nothing yet says nothing, since an empty assignment is one, too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker_adapter import calls
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from broker_adapter.calls import Call
+    from rlmm.metadata.ids import TopicIdPartition
+
+
+class OwnAssignment:
+    """The partitions of one broker."""
+
+    def __init__(self) -> None:
+        self._leads: dict[TopicIdPartition, bool] = {}
+        self.is_known = False
+        """Whether anything was said yet."""
+
+    def __contains__(self, partition: TopicIdPartition) -> bool:
+        return partition in self._leads
+
+    def add(
+        self, leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition]
+    ) -> list[Call[int]]:
+        """These are led and followed from now on; what to tell of it."""
+        leaders, followers = list(leaders), list(followers)
+        messages = calls.assign(leaders, followers, complete=False)
+        self._leads.update(dict.fromkeys(followers, False))
+        self._leads.update(dict.fromkeys(leaders, True))
+        self.is_known = True
+        return messages
+
+    def remove(self, partitions: Iterable[TopicIdPartition]) -> list[Call[int]]:
+        """These are not this broker's any more; what to tell of it."""
+        gone = list(partitions)
+        messages = calls.stop_partitions(gone)
+        for partition in gone:
+            self._leads.pop(partition, None)
+        return messages
+
+    def whole(self) -> list[Call[int]]:
+        """All of it, to who may know nothing or something else; nothing where nothing was said."""
+        if not self.is_known:
+            return []
+        led = [partition for partition, leads in self._leads.items() if leads]
+        followed = [partition for partition, leads in self._leads.items() if not leads]
+        return calls.assign(led, followed, complete=True)

@@ -1,0 +1,214 @@
+"""
+Each verb as a call: its method, its arguments on the wire, and how its answer is read.
+
+Pure. What is wrong in an event is refused here, before anything is sent; everything else is the
+service's to judge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from rlmm.errors import InvalidArgument, ProtocolError
+from rlmm.metadata.codec.encoding import encode
+from rlmm.metadata.events import PartitionDelete, SegmentUpdate
+from rlmm.metadata.segment import SegmentMetadata
+from rlmm.wire import questions, values
+from rlmm.wire.forms import flag, mapping, refuse, uint63
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from rlmm.errors import RlmmError
+    from rlmm.metadata.ids import SegmentId, TopicIdPartition
+    from rlmm.wire.values import WriteAnswer
+
+A_co = TypeVar("A_co", covariant=True)
+
+Event = SegmentMetadata | SegmentUpdate | PartitionDelete
+Lookup = tuple["TopicIdPartition", int, int]
+"""User partition, leader epoch, offset."""
+SegmentPage = tuple[list[SegmentMetadata], "bytes | None"]
+"""Segments of a page, and what the next one is asked for with; `None`: there is none."""
+
+ASSIGN_MAX: Final = 10_000
+"""Partitions in one message: with the longest topic names it still fits into a frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[A_co]):
+    """One request that is not sent yet."""
+
+    method: str
+    args: list[Any]
+    read: Callable[[object], A_co]
+    partitions: tuple[TopicIdPartition, ...] = ()
+    """What it is about."""
+
+    def answer(self, value: object) -> A_co:
+        """What *value* means; `ProtocolError` where it means nothing."""
+        try:
+            return self.read(value)
+        except InvalidArgument as error:
+            msg = f"the answer to {self.method} cannot be understood: {error}"
+            raise ProtocolError(msg) from error
+
+
+def _nothing(value: object) -> None:
+    if value is not None:
+        refuse("the answer", "nil", value)
+
+
+def _flag(value: object) -> bool:
+    return flag(value, "the answer")
+
+
+def _size(value: object) -> int:
+    return uint63(value, "a size")
+
+
+def _offset_or_none(value: object) -> int | None:
+    return None if value is None else uint63(value, "an offset")
+
+
+def write(event: Event) -> Call[WriteAnswer]:
+    """*event* is to be stored; refused where no broker could digest it."""
+    if not isinstance(event, (SegmentMetadata, SegmentUpdate, PartitionDelete)):
+        msg = f"a segment, an update or a partition's deletion can be stored, got {event!r:.80}"
+        raise InvalidArgument(msg)
+    encode(event)
+    partition = partition_of(event)
+    args: list[Any]
+    if isinstance(event, SegmentMetadata):
+        method = "add_segment"
+        args = [values.partition_value(partition), values.segment_value(event)]
+    elif isinstance(event, SegmentUpdate):
+        method, args = "update_segment", values.update_value(event)
+    else:
+        method, args = "put_partition_delete", values.delete_value(event)
+    return Call(method, args, values.read_write_answer, (partition,))
+
+
+def partition_of(event: Event) -> TopicIdPartition:
+    """The user partition that *event* is about."""
+    return event.partition if isinstance(event, PartitionDelete) else event.id.partition
+
+
+def segment_for(
+    partition: TopicIdPartition, epoch: int, offset: int
+) -> Call[SegmentMetadata | None]:
+    return _one_segment("segment_for", partition, epoch, offset)
+
+
+def next_segment_with_txn_index(
+    partition: TopicIdPartition, epoch: int, offset: int
+) -> Call[SegmentMetadata | None]:
+    return _one_segment("next_segment_with_txn_index", partition, epoch, offset)
+
+
+def segment(segment_id: SegmentId) -> Call[SegmentMetadata | None]:
+    return _one_segment("segment", segment_id.partition, segment_id.uuid)
+
+
+def _one_segment(
+    method: str, partition: TopicIdPartition, *args: object
+) -> Call[SegmentMetadata | None]:
+    def read(value: object) -> SegmentMetadata | None:
+        return values.read_optional_segment(partition, value)
+
+    return Call(method, [values.partition_value(partition), *args], read, (partition,))
+
+
+def segments_for(lookups: Collection[Lookup]) -> Call[list[SegmentMetadata | RlmmError | None]]:
+    partitions = tuple(partition for partition, _, _ in lookups)
+
+    def read(value: object) -> list[SegmentMetadata | RlmmError | None]:
+        return questions.read_segment_answers(partitions, value)
+
+    args = [questions.lookup_value(*lookup) for lookup in lookups]
+    return Call("segments_for", [args], read, tuple(dict.fromkeys(partitions)))
+
+
+def highest_offset(partition: TopicIdPartition, epoch: int) -> Call[int | None]:
+    args = [values.partition_value(partition), epoch]
+    return Call("highest_offset", args, _offset_or_none, (partition,))
+
+
+def page(
+    partition: TopicIdPartition, epoch: int | None, after: bytes | None, limit: int
+) -> Call[SegmentPage]:
+    def read(value: object) -> SegmentPage:
+        return questions.read_page(partition, value)
+
+    asked = [values.partition_value(partition)]
+    if epoch is None:
+        return Call("list_segments", [*asked, after, limit], read, (partition,))
+    return Call("list_segments_by_epoch", [*asked, epoch, after, limit], read, (partition,))
+
+
+def remote_log_size(partition: TopicIdPartition, epoch: int | None) -> Call[int]:
+    args = [values.partition_value(partition), epoch]
+    return Call("remote_log_size", args, _size, (partition,))
+
+
+def partition_delete(partition: TopicIdPartition) -> Call[PartitionDelete | None]:
+    def read(value: object) -> PartitionDelete | None:
+        return None if value is None else values.read_deletion(partition, value)
+
+    return Call("partition_delete", [values.partition_value(partition)], read, (partition,))
+
+
+def is_ready(partition: TopicIdPartition) -> Call[bool]:
+    return Call("is_ready", [values.partition_value(partition)], _flag, (partition,))
+
+
+def wait_ready(partition: TopicIdPartition) -> Call[None]:
+    return Call("wait_ready", [values.partition_value(partition)], _nothing, (partition,))
+
+
+def ping() -> Call[None]:
+    return Call("ping", [], _nothing)
+
+
+def read_token() -> Call[dict[int, int]]:
+    return Call("read_token", [], questions.read_token)
+
+
+def status() -> Call[Mapping[object, object]]:
+    return Call("status", [], lambda value: mapping(value, "a status"))
+
+
+# --------------------------------------------------------------------------------- assignment
+
+
+def assign(
+    leaders: Iterable[TopicIdPartition],
+    followers: Iterable[TopicIdPartition],
+    *,
+    complete: bool,
+) -> list[Call[int]]:
+    """What a broker leads and follows, in as many messages as it takes."""
+    said = [(partition, True) for partition in leaders]
+    said += [(partition, False) for partition in followers]
+    messages = []
+    for start in range(0, max(1, len(said)), ASSIGN_MAX):
+        part = said[start : start + ASSIGN_MAX]
+        led = [values.partition_value(partition) for partition, leads in part if leads]
+        followed = [values.partition_value(partition) for partition, leads in part if not leads]
+        args = [led, followed, complete and start == 0]
+        messages.append(Call("assign", args, _generation))
+    return messages
+
+
+def stop_partitions(partitions: Iterable[TopicIdPartition]) -> list[Call[int]]:
+    """What a broker does not have any more, in as many messages as it takes."""
+    said = [values.partition_value(partition) for partition in partitions]
+    return [
+        Call("stop_partitions", [said[start : start + ASSIGN_MAX]], _generation)
+        for start in range(0, max(1, len(said)), ASSIGN_MAX)
+    ]
+
+
+def _generation(value: object) -> int:
+    return uint63(value, "a generation")

@@ -1,0 +1,97 @@
+"""
+The client of a service for programs on an event loop.
+
+One connection, over a Unix socket or TCP, kept by a task of its own until `close`. Nothing here
+blocks, and nothing is left when it is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING, Final
+
+from broker_adapter.link import Link
+from broker_adapter.settings import ClientSettings
+from broker_adapter.statistics import Figures
+from broker_adapter.verbs import Verbs
+from rlmm.errors import InvalidArgument
+from rlmm.metadata.ids import UUID_BYTES, Uuid
+from rlmm.wire.hello import VERSIONS, Hello, hello_value, read_hello
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from broker_adapter.address import Address
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.wire.hello import HelloAnswer
+
+CLIENT: Final = "broker_adapter"
+
+
+class RemoteLogMetadataClient(Verbs):
+    """
+    The metadata of one cluster's tiered storage, asked of a service.
+
+    Made on a running event loop; it connects in the background and is of use at once: calls wait
+    for the connection, each up to its own deadline. `async with` closes it.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        *,
+        token: str | None = None,
+        cluster_id: str | None = None,
+        broker_id: int | None = None,
+        instance: Uuid | None = None,
+        bootstrap: str | None = None,
+        client: str = CLIENT,
+        settings: ClientSettings | None = None,
+    ) -> None:
+        """
+        *broker_id* makes it a broker's: it is answered for what that broker has, and may say so.
+        *instance* is one start of the broker, drawn anew where it is not given. *cluster_id* is
+        whose metadata is asked for, and *bootstrap* where that cluster is, for a service that was
+        not told. *token* are the credentials, where the certificate does not say who this is.
+        """
+        if broker_id is not None and instance is None:
+            instance = Uuid(os.urandom(UUID_BYTES))
+        hello = Hello(VERSIONS, client, token, cluster_id, broker_id, instance, bootstrap)
+        read_hello(hello_value(hello))
+        settings = settings or ClientSettings()
+        figures = Figures()
+        self._link = Link(address, hello, settings, figures)
+        super().__init__(self._link, settings, figures)
+        self._hello = hello
+        self._running = asyncio.get_running_loop().create_task(
+            self._link.run(), name=f"connection to {address}"
+        )
+
+    @property
+    def server(self) -> HelloAnswer | None:
+        """What the service said of itself last; `None` before it was first reached."""
+        return self._link.server
+
+    def on_partition_leadership_changes(
+        self, leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition]
+    ) -> None:
+        """See `Verbs.on_partition_leadership_changes`."""
+        self._require_broker()
+        super().on_partition_leadership_changes(leaders, followers)
+
+    def on_stop_partitions(self, partitions: Iterable[TopicIdPartition]) -> None:
+        """See `Verbs.on_stop_partitions`."""
+        self._require_broker()
+        super().on_stop_partitions(partitions)
+
+    def _require_broker(self) -> None:
+        if self._hello.broker_id is None:
+            msg = "only a broker leads and follows partitions: this client was given no broker_id"
+            raise InvalidArgument(msg)
+
+    async def close(self) -> None:
+        """See `Verbs.close`."""
+        await super().close()
+        self._running.cancel()
+        await asyncio.wait([self._running])

@@ -1,0 +1,205 @@
+"""
+One connection: requests out, answers in, each to who waits for it.
+
+Many requests are under way at once. Nothing is repeated here, and nobody is kept waiting behind a
+deadline. Invariant: every request that was sent ends, with its answer or with an error that is true
+of it: of an event that was sent and not answered nobody knows whether it is stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, NamedTuple
+
+from rlmm.errors import (
+    AppendUncertain,
+    OutcomeUnknown,
+    ProtocolError,
+    RlmmError,
+    SidecarUnavailable,
+    Stopped,
+)
+from rlmm.wire.framing import FRAME_BYTES_MAX, FrameReader
+from rlmm.wire.hello import hello_value, read_hello_answer
+from rlmm.wire.messages import ID_MAX, read_answer, request_frame
+from rlmm.wire.methods import METHODS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rlmm.wire.hello import Hello, HelloAnswer
+
+
+class _Sent(NamedTuple):
+    method: str
+    answer: asyncio.Future[object]
+
+
+class Connection(asyncio.Protocol):
+    """A connection, from its beginning to its end."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._frames = FrameReader()
+        self._frame_bytes_max = FRAME_BYTES_MAX
+        self._sent: dict[int, _Sent] = {}
+        """Requests without an answer, those that nobody waits for any more included: their ids are
+        not to be used again."""
+        self._last_id = -1
+        self._transport: asyncio.Transport | None = None
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self.lost: asyncio.Future[RlmmError] = self._loop.create_future()
+        """Done when the connection is over; says why."""
+        self.heard_s = self._loop.time()
+        """When something came last, by the loop's clock."""
+
+    # --------------------------------------------------------------------- from the transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """There is somebody at the other end."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Some bytes have come."""
+        self.heard_s = self._loop.time()
+        try:
+            for payload in self._frames.feed(data):
+                self._take(payload)
+        except ProtocolError as error:
+            self.end(error)
+
+    def pause_writing(self) -> None:
+        """The other end does not take what is sent."""
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        """It does again."""
+        self._writable.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It is over."""
+        why = "the service has hung up" if exc is None else f"the connection broke: {exc}"
+        self.end(SidecarUnavailable(why))
+
+    def end(self, error: RlmmError) -> None:
+        """Hang up; whoever waits is told *error*, or what follows from it for an event."""
+        if self.lost.done():
+            return
+        self.lost.set_result(error)
+        sent, self._sent = self._sent, {}
+        self._writable.set()
+        if self._transport is not None:
+            self._transport.abort()
+        for method, answer in sent.values():
+            if not answer.done():
+                answer.set_exception(unanswered(method, error))
+
+    def _take(self, payload: bytes) -> None:
+        request_id, error, result = read_answer(payload)
+        if request_id is None:
+            assert error is not None
+            self.end(error)
+            return
+        sent = self._sent.pop(request_id, None)
+        if sent is None:
+            if not self.lost.done():
+                self.end(ProtocolError(f"an answer to {request_id}, which was not asked"))
+        elif sent.answer.done():  # nobody waits for it any more
+            return
+        elif error is None:
+            sent.answer.set_result(result)
+        else:
+            sent.answer.set_exception(told(sent.method, error))
+
+    # ------------------------------------------------------------------------------- requests
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it is over."""
+        return self.lost.done()
+
+    def send(self, method: str, args: Sequence[object]) -> asyncio.Future[object]:
+        """
+        Send a request, behind all that were sent before; its answer.
+
+        Raises `SidecarUnavailable` where the connection is over, `InvalidArgument` for what no
+        frame can hold; then nothing was sent.
+        """
+        if self._transport is None or self.is_lost:
+            why = self.lost.result() if self.is_lost else "it is not open"
+            msg = f"{method} was not sent: {why}"
+            raise SidecarUnavailable(msg)
+        request_id = self._last_id
+        while True:
+            request_id = 0 if request_id == ID_MAX else request_id + 1
+            if request_id not in self._sent:
+                break
+        frame = request_frame(request_id, method, args, self._frame_bytes_max)
+        self._last_id = request_id
+        answer: asyncio.Future[object] = self._loop.create_future()
+        self._sent[request_id] = _Sent(method, answer)
+        self._transport.write(frame)
+        return answer
+
+    async def call(self, method: str, args: Sequence[object], deadline_s: float) -> object:
+        """
+        The result of a request, by *deadline_s* of the loop's clock; raises its refusal.
+
+        `SidecarUnavailable` where there is none, or `AppendUncertain` of an event that was sent.
+        """
+        answer: asyncio.Future[object] | None = None
+        try:
+            async with asyncio.timeout_at(deadline_s):
+                while not self._writable.is_set():
+                    await self._writable.wait()
+                answer = self.send(method, args)
+                return await answer
+        except TimeoutError:
+            if answer is None:
+                raise SidecarUnavailable(f"{method} was not sent by its deadline") from None
+            raise unanswered(method, SidecarUnavailable("its deadline has passed")) from None
+
+    async def greet(self, hello: Hello, deadline_s: float) -> HelloAnswer:
+        """Say who this is; what the service says of itself. Its limits hold from now on."""
+        value = await self.call("hello", [hello_value(hello)], deadline_s)
+        answer = read_hello_answer(value)
+        if answer.version not in hello.versions:
+            msg = f"the service chose version {answer.version}, which was not offered"
+            raise ProtocolError(msg)
+        self._frame_bytes_max = answer.limits.frame_bytes_max
+        self._frames = FrameReader(self._frame_bytes_max)
+        return answer
+
+
+def unanswered(method: str, error: RlmmError) -> RlmmError:
+    """What is true of a request that was sent and will not be answered, because of *error*."""
+    if METHODS[method].is_write:
+        lost = AppendUncertain(f"{method} was sent and not answered: {error}")
+        lost.__cause__ = error
+        return lost
+    # Each who waits gets an error of its own: tracebacks are written into them.
+    if isinstance(error, SidecarUnavailable):
+        return SidecarUnavailable(f"{method} was not answered: {error}")
+    if isinstance(error, Stopped):
+        return Stopped(f"{method} was not answered: {error}")
+    again = type(error)(str(error))
+    again.__cause__ = error
+    return again
+
+
+def told(method: str, error: RlmmError) -> RlmmError:
+    """
+    What a refusal means on this side.
+
+    That a service stops ends the connection, not the client: there will be another one. Of an event
+    that a stopping service says nothing about, nobody knows whether it is stored.
+    """
+    if not isinstance(error, Stopped):
+        return error
+    if not METHODS[method].is_write:
+        return SidecarUnavailable(f"{method} was not answered: {error}")
+    if error.stored_at is None:
+        return unanswered(method, error)
+    return OutcomeUnknown(str(error), stored_at=error.stored_at)

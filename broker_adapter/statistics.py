@@ -1,0 +1,65 @@
+"""What a client counted: calls and their outcomes, repeats, connections. Counts only go up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rlmm.errors import RlmmError
+
+OK: Final = "ok"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientStatistics:
+    """How a client stands, at one moment."""
+
+    calls: Mapping[str, Mapping[str, int]]
+    """By method and outcome: `ok`, the code of the error, or `cancelled`."""
+    repeats: Mapping[str, int]
+    """Attempts that were made again, by policy."""
+    connections: int
+    """How often `hello` was answered; all but the first are reconnects."""
+    failed_connections: int
+    """Attempts to connect that came to nothing."""
+    waiting: int
+    """Calls that have not ended yet."""
+    is_connected: bool
+    is_assignment_told: bool
+    """Whether the service has accepted all that was said of leaders and followers."""
+
+
+@dataclass
+class Figures:
+    """The same, while it is being counted."""
+
+    calls: dict[str, Counter[str]] = field(default_factory=dict)
+    repeats: Counter[str] = field(default_factory=Counter)
+    connections: int = 0
+    failed_connections: int = 0
+    waiting: int = 0
+
+    def ended(self, method: str, outcome: str) -> None:
+        """A call is over."""
+        self.calls.setdefault(method, Counter())[outcome] += 1
+
+    def repeated(self, policy: str, error: RlmmError, pause_s: float) -> None:
+        """An attempt that ended with *error* is made again after *pause_s*."""
+        del error, pause_s
+        self.repeats[policy] += 1
+
+    def shown(self, *, is_connected: bool, is_assignment_told: bool) -> ClientStatistics:
+        """A copy that does not change any more."""
+        return ClientStatistics(
+            {method: dict(outcomes) for method, outcomes in self.calls.items()},
+            dict(self.repeats),
+            self.connections,
+            self.failed_connections,
+            self.waiting,
+            is_connected,
+            is_assignment_told,
+        )

@@ -1,0 +1,318 @@
+"""
+The verbs of Kafka's RemoteLogMetadataManager, one to one, in Python's spelling.
+
+The same for a service behind a connection and for a stand-in in memory. How a call is carried out
+stands in `broker_adapter.asking`, what is sent in `broker_adapter.calls`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from broker_adapter import calls
+from broker_adapter.asking import Asking
+from rlmm.errors import RlmmError
+from rlmm.wire.options import wait_options_value
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Mapping
+    from types import TracebackType
+
+    from broker_adapter.calls import Lookup, SegmentPage
+    from broker_adapter.statistics import ClientStatistics
+    from rlmm.metadata.events import PartitionDelete, SegmentUpdate
+    from rlmm.metadata.ids import SegmentId, TopicIdPartition
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.wire.options import Unassigned
+    from rlmm.wire.values import WriteAnswer
+
+
+class Verbs(Asking):
+    """
+    What a broker asks and tells. To be used on one event loop.
+
+    Every call ends by its deadline: *timeout_s*, or what the settings say. A question is repeated
+    until then while the service cannot be reached, is not ready or too busy; the last error is
+    raised. *at_least* are offsets by metadata partition, as writes and `read_token` answer them,
+    that the answer must know; *linearizable* asks the log for its end first.
+
+    An empty answer means that there is nothing. Everything else is an error of `rlmm.errors`.
+    """
+
+    # --------------------------------------------------------------------------------- writes
+
+    async def add_segment(
+        self,
+        segment: SegmentMetadata,
+        *,
+        unassigned: Unassigned = "refuse",
+        timeout_s: float | None = None,
+    ) -> WriteAnswer:
+        """
+        A copy starts: *segment* in state COPY_SEGMENT_STARTED.
+
+        The answer says where the event is stored, and its verdict. `EventRejected`: the state
+        machine refuses it. `AppendUncertain`: nobody can say whether it is stored, and looking did
+        not help. `OutcomeUnknown`: it is stored, and its verdict was not heard. Any other error:
+        it is surely not stored. Where a lost answer was made up for by looking, the verdict is
+        `duplicate` and the offset one at which the event is known to be applied.
+
+        With *unassigned* = "store" it is stored also where the partition is not this broker's.
+        """
+        return await self._write(segment, unassigned, timeout_s)
+
+    async def update_segment(
+        self,
+        update: SegmentUpdate,
+        *,
+        unassigned: Unassigned = "refuse",
+        timeout_s: float | None = None,
+    ) -> WriteAnswer:
+        """A segment moves on: copied, being deleted, deleted. As `add_segment`."""
+        return await self._write(update, unassigned, timeout_s)
+
+    async def put_partition_delete(
+        self,
+        delete: PartitionDelete,
+        *,
+        unassigned: Unassigned = "refuse",
+        timeout_s: float | None = None,
+    ) -> WriteAnswer:
+        """The deletion of a whole user partition moves on. As `add_segment`."""
+        return await self._write(delete, unassigned, timeout_s)
+
+    # ------------------------------------------------------------------------------ questions
+
+    async def segment_for(
+        self,
+        partition: TopicIdPartition,
+        epoch: int,
+        offset: int,
+        *,
+        at_least: Mapping[int, int] | None = None,
+        linearizable: bool = False,
+        timeout_s: float | None = None,
+    ) -> SegmentMetadata | None:
+        """The finished segment that holds *offset* of leader epoch *epoch*."""
+        call = calls.segment_for(partition, epoch, offset)
+        return await self._read(call, at_least, timeout_s, linearizable=linearizable)
+
+    async def segments_for(
+        self,
+        lookups: Iterable[Lookup],
+        *,
+        at_least: Mapping[int, int] | None = None,
+        linearizable: bool = False,
+        timeout_s: float | None = None,
+    ) -> list[SegmentMetadata | RlmmError | None]:
+        """
+        An answer to each look-up, in their order; what is refused has its error there.
+
+        More look-ups than the service takes at once are asked in several requests.
+        """
+        asked = list(lookups)
+        size = self._exchange.lookups_max or len(asked)
+        deadline_s = self._deadline_s(timeout_s)
+        answers: list[SegmentMetadata | RlmmError | None] = []
+        for start in range(0, len(asked), max(1, size)):
+            call = calls.segments_for(asked[start : start + size])
+            left_s = max(0.001, deadline_s - self._loop.time())
+            answers += await self._read(call, at_least, left_s, linearizable=linearizable)
+        return answers
+
+    async def segment(
+        self,
+        segment_id: SegmentId,
+        *,
+        at_least: Mapping[int, int] | None = None,
+        linearizable: bool = False,
+        timeout_s: float | None = None,
+    ) -> SegmentMetadata | None:
+        """The segment, in whatever state, unless its deletion is finished."""
+        call = calls.segment(segment_id)
+        return await self._read(call, at_least, timeout_s, linearizable=linearizable)
+
+    async def highest_offset(
+        self,
+        partition: TopicIdPartition,
+        epoch: int,
+        *,
+        at_least: Mapping[int, int] | None = None,
+        linearizable: bool = False,
+        timeout_s: float | None = None,
+    ) -> int | None:
+        """The largest offset of *epoch* that any finished copy reached; never goes down."""
+        call = calls.highest_offset(partition, epoch)
+        return await self._read(call, at_least, timeout_s, linearizable=linearizable)
+
+    async def next_segment_with_txn_index(
+        self,
+        partition: TopicIdPartition,
+        epoch: int,
+        offset: int,
+        *,
+        at_least: Mapping[int, int] | None = None,
+        linearizable: bool = False,
+        timeout_s: float | None = None,
+    ) -> SegmentMetadata | None:
+        """The first finished segment of *epoch* from *offset* on that may have aborted records."""
+        call = calls.next_segment_with_txn_index(partition, epoch, offset)
+        return await self._read(call, at_least, timeout_s, linearizable=linearizable)
+
+    async def remote_log_size(
+        self,
+        partition: TopicIdPartition,
+        epoch: int | None = None,
+        *,
+        at_least: Mapping[int, int] | None = None,
+        linearizable: bool = False,
+        timeout_s: float | None = None,
+    ) -> int:
+        """Bytes of all segments, of one leader epoch or of all."""
+        call = calls.remote_log_size(partition, epoch)
+        return await self._read(call, at_least, timeout_s, linearizable=linearizable)
+
+    async def partition_delete(
+        self,
+        partition: TopicIdPartition,
+        *,
+        at_least: Mapping[int, int] | None = None,
+        linearizable: bool = False,
+        timeout_s: float | None = None,
+    ) -> PartitionDelete | None:
+        """How far the deletion of *partition* is."""
+        call = calls.partition_delete(partition)
+        return await self._read(call, at_least, timeout_s, linearizable=linearizable)
+
+    async def list_segments(
+        self,
+        partition: TopicIdPartition,
+        *,
+        at_least: Mapping[int, int] | None = None,
+        linearizable: bool = False,
+        timeout_s: float | None = None,
+    ) -> AsyncIterator[SegmentMetadata]:
+        """
+        Every segment, in whatever state, by rising start offset; asked for page by page.
+
+        What is there during the whole listing comes once. *timeout_s* holds for each page.
+        """
+        async for segment in self._listed(
+            partition, None, at_least, timeout_s, linearizable=linearizable
+        ):
+            yield segment
+
+    async def list_segments_by_epoch(
+        self,
+        partition: TopicIdPartition,
+        epoch: int,
+        *,
+        at_least: Mapping[int, int] | None = None,
+        linearizable: bool = False,
+        timeout_s: float | None = None,
+    ) -> AsyncIterator[SegmentMetadata]:
+        """The segments that list *epoch*. As `list_segments`."""
+        async for segment in self._listed(
+            partition, epoch, at_least, timeout_s, linearizable=linearizable
+        ):
+            yield segment
+
+    async def page(
+        self,
+        partition: TopicIdPartition,
+        epoch: int | None = None,
+        *,
+        after: bytes | None = None,
+        limit: int | None = None,
+        at_least: Mapping[int, int] | None = None,
+        linearizable: bool = False,
+        timeout_s: float | None = None,
+    ) -> SegmentPage:
+        """One page of a listing, and what the next is asked for with; `None`: it was the last."""
+        size = self._settings.page_size if limit is None else limit
+        call = calls.page(partition, epoch, after, size)
+        return await self._read(call, at_least, timeout_s, linearizable=linearizable)
+
+    # ------------------------------------------------------------------------------ readiness
+
+    async def is_ready(self, partition: TopicIdPartition) -> bool:
+        """
+        Whether questions about *partition* are answered now. Never waits for long, and nobody who
+        can be asked means that it is not.
+        """
+        call = calls.is_ready(partition)
+        deadline_s = self._loop.time() + self._settings.ready_timeout_s
+        try:
+            return await self._counted(call.method, self._once(call, call.args, deadline_s))
+        except RlmmError as error:
+            if error.retriable:
+                return False
+            raise
+
+    async def wait_ready(
+        self, partition: TopicIdPartition, *, timeout_s: float | None = None
+    ) -> None:
+        """Wait until questions about *partition* are answered; raises what a question would."""
+        call = calls.wait_ready(partition)
+
+        def options(deadline_s: float) -> Mapping[str, object] | None:
+            return wait_options_value(self._left_ms(deadline_s))
+
+        await self._counted(call.method, self._asked(call, options, timeout_s))
+
+    # ----------------------------------------------------------------------------- assignment
+
+    def on_partition_leadership_changes(
+        self, leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition]
+    ) -> None:
+        """
+        This broker leads and follows these from now on, beside what it has.
+
+        Returns at once, also where there is no connection: changes are delivered in their order,
+        until they are accepted. What is asked afterwards is asked behind them.
+        """
+        self._exchange.change(leaders, followers)
+
+    def on_stop_partitions(self, partitions: Iterable[TopicIdPartition]) -> None:
+        """These are not this broker's any more. As `on_partition_leadership_changes`."""
+        self._exchange.stop(partitions)
+
+    # --------------------------------------------------------------------------------- others
+
+    async def read_token(self, *, timeout_s: float | None = None) -> dict[int, int]:
+        """What is applied there now, in the form of *at_least*."""
+        return await self._read(calls.read_token(), None, timeout_s, linearizable=False)
+
+    async def status(self, *, timeout_s: float | None = None) -> Mapping[object, object]:
+        """How the service stands; for people."""
+        return await self._read(calls.status(), None, timeout_s, linearizable=False)
+
+    async def ping(self, *, timeout_s: float | None = None) -> None:
+        """Return when the service has answered."""
+        await self._read(calls.ping(), None, timeout_s, linearizable=False)
+
+    def statistics(self) -> ClientStatistics:
+        """What was counted so far."""
+        return self._figures.shown(
+            is_connected=self._exchange.is_connected, is_assignment_told=self._exchange.is_told
+        )
+
+    # ------------------------------------------------------------------------------- the end
+
+    async def close(self) -> None:
+        """
+        Hang up. Every call that waits, and every later one, ends with `Stopped`; an event that was
+        sent and not answered with `AppendUncertain`. Once is enough.
+        """
+        await self._exchange.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()

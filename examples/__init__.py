@@ -1,0 +1,1 @@
+"""Programs that show how rlmm is used; none is part of what is installed."""

@@ -1,0 +1,102 @@
+"""
+A partition's local log: records in segments, and which leader epoch each offset was written in.
+
+In memory, and no more of a log than tiering needs. Invariant: the epochs rise with the offsets, and
+the newest segment is never sealed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Record(NamedTuple):
+    """One record."""
+
+    offset: int
+    timestamp_ms: int
+    value: bytes
+
+
+@dataclass
+class LocalSegment:
+    """Records that stand together."""
+
+    start_offset: int
+    records: list[Record] = field(default_factory=list)
+
+    @property
+    def last_offset(self) -> int:
+        """The offset of the last record."""
+        return self.start_offset + len(self.records) - 1
+
+
+class LocalLog:
+    """What one replica of a partition holds."""
+
+    def __init__(self) -> None:
+        self.epochs: dict[int, int] = {}
+        """Leader epoch to the first offset written in it; it outlives the local records."""
+        self.segments = [LocalSegment(0)]
+        self.last_stable_offset: int | None = None
+        """Where an open transaction begins; nothing from there on may be tiered."""
+
+    @property
+    def start_offset(self) -> int:
+        """The first offset that is here."""
+        return self.segments[0].start_offset
+
+    @property
+    def next_offset(self) -> int:
+        """The offset of the next record."""
+        return self.segments[-1].last_offset + 1
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Records are written in leader epoch *epoch* from now on."""
+        self.epochs[epoch] = self.next_offset
+
+    def append(self, *values: bytes, timestamp_ms: int = 0) -> None:
+        """Write records."""
+        for value in values:
+            self.segments[-1].records.append(Record(self.next_offset, timestamp_ms, value))
+
+    def roll(self) -> None:
+        """Seal the newest segment, and begin another one."""
+        if self.segments[-1].records:
+            self.segments.append(LocalSegment(self.next_offset))
+
+    def trim(self, offset: int) -> None:
+        """Drop sealed segments that end before *offset*."""
+        while len(self.segments) > 1 and self.segments[0].last_offset < offset:
+            self.segments.pop(0)
+
+    def sealed(self) -> list[LocalSegment]:
+        """The segments that may be tiered: rolled, and wholly stable."""
+        stable = self.next_offset if self.last_stable_offset is None else self.last_stable_offset
+        return [one for one in self.segments[:-1] if one.last_offset < stable]
+
+    def read(self, offset: int) -> list[Record]:
+        """The records from *offset* on, of the segment that holds it."""
+        for segment in self.segments:
+            if segment.start_offset <= offset <= segment.last_offset:
+                return segment.records[offset - segment.start_offset :]
+        return []
+
+    def epoch_of(self, offset: int) -> int | None:
+        """The leader epoch in which *offset* was written; `None` where that is not known."""
+        before = [epoch for epoch, start in self.epochs.items() if start <= offset]
+        return max(before, default=None)
+
+    def end_of(self, epoch: int) -> int:
+        """The last offset of *epoch* here."""
+        later = [start for other, start in self.epochs.items() if other > epoch]
+        return min(later, default=self.next_offset) - 1
+
+    def epochs_in(self, start: int, last: int) -> dict[int, int]:
+        """The leader epochs of a range, each with its first offset in the range."""
+        return {
+            epoch: max(begun, start)
+            for epoch, begun in sorted(self.epochs.items())
+            if begun <= last and self.end_of(epoch) >= start
+        }

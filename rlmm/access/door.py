@@ -1,0 +1,193 @@
+"""
+The door of the process: everybody who comes in is told here who they are, or sent away.
+
+One for all listeners. Invariant: a token that is shown must be known, wherever it is shown; who
+shows nothing has what the way they came by gives, which over a network is nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from rlmm.access.files import FromFiles
+from rlmm.access.limits import Limits
+from rlmm.access.roles import Client, Grant, Role, read_grants
+from rlmm.access.settings import UnixRole
+from rlmm.access.tls import ServerTls
+from rlmm.access.tokens import Tokens, read_tokens, read_tokens_file
+from rlmm.errors import ConfigError, NotPermitted
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Mapping
+
+    from rlmm.access.limits import ClientFigures
+    from rlmm.access.roles import Peer
+    from rlmm.access.settings import AccessSettings, TlsSettings
+
+_log = logging.getLogger(__name__)
+
+UNIX_CLIENT: Final = "unix-socket"
+"""Name of who comes by the Unix socket without a token."""
+REFUSALS: Final = ("no-credentials", "plaintext-token", "unknown-certificate", "unknown-token")
+
+
+@dataclass(frozen=True, slots=True)
+class AccessStatistics:
+    """Who may come in, and who came."""
+
+    tokens: int
+    tokens_reloads: int
+    tokens_failures: int
+    """How often the file of tokens had changed and could not be used."""
+    certificate_not_after_s: int | None
+    """End of the service's certificate, in seconds since 1970; `None`: there is none."""
+    certificate_reloads: int
+    certificate_failures: int
+    identified: Mapping[str, int]
+    """How often somebody was let in, by role."""
+    refused: Mapping[str, int]
+    """How often somebody was not, by reason."""
+    clients: Mapping[str, ClientFigures]
+    """What each client has taken, by name: as many as were given rights."""
+
+
+class Door:
+    """Tells who somebody is, how much they may take, and how TCP connections are encrypted."""
+
+    def __init__(
+        self,
+        access: AccessSettings,
+        tls: TlsSettings,
+        *,
+        now_s: Callable[[], float] = time.monotonic,
+        wall_s: Callable[[], float] = time.time,
+    ) -> None:
+        """Read what the settings name, which blocks; raises `ConfigError`."""
+        self._settings = access
+        self._grants = read_grants(access.client_names)
+        self._said = {} if access.tokens is None else read_tokens(access.tokens.value, _VARIABLE)
+        path = access.tokens_file
+        self._tokens = FromFiles("the file of tokens", [] if path is None else [path], self._read)
+        self._tls = None if tls.certificate_file is None else ServerTls(tls, wall_s)
+        self._asked = asyncio.Event()
+        self._identified: Counter[str] = Counter()
+        self._refused: Counter[str] = Counter()
+        self.limits = Limits(
+            access.client_connections_max, access.client_requests_per_second_max, now_s
+        )
+        self.generation = 0
+        """Another one: what somebody was let in by may not be valid any more."""
+
+    # ---------------------------------------------------------------------------- who it is
+
+    def identify(self, peer: Peer, token: str | None) -> Client:
+        """Who has connected, and what they may; raises `NotPermitted` where that is nothing."""
+        client = self._by_token(peer, token) if token is not None else self._by_peer(peer)
+        self._identified[client.role] += 1
+        return client
+
+    def is_valid(self, client: Client) -> bool:
+        """Whether who was let in still would be, by what they have shown."""
+        if client.token_digest is None:
+            return True
+        grant = self._tokens.value.grant_of(client.token_digest)
+        return grant == Grant(client.name, client.role, client.broker_id)
+
+    def _by_token(self, peer: Peer, token: str) -> Client:
+        if not (peer.is_private or self._settings.plaintext_tokens):
+            self._refuse(
+                "plaintext-token",
+                "a token that comes over a network must come by TLS: set tls.certificate_file, and "
+                "take another token, as this one may have been read",
+            )
+        found = self._tokens.value.find(token)
+        if found is None:
+            self._refuse("unknown-token", "this token is not known here")
+        digest, grant = found
+        return Client(grant.name, grant.role, grant.broker_id, token_digest=digest)
+
+    def _by_peer(self, peer: Peer) -> Client:
+        for name in peer.client_names:
+            grant = self._grants.get(name)
+            if grant is not None:
+                return Client(grant.name, grant.role, grant.broker_id)
+        if peer.transport == "unix" and self._settings.unix_role != UnixRole.NONE:
+            return Client(UNIX_CLIENT, Role(self._settings.unix_role), is_limited=False)
+        if peer.client_names:
+            self._refuse(
+                "unknown-certificate",
+                "the certificate is trusted, and access.client_names gives no name of it a role",
+            )
+        way = "through the Unix socket" if peer.transport == "unix" else "over TCP"
+        return self._refuse(
+            "no-credentials", f"a token is needed {way}, or a certificate that has a role"
+        )
+
+    def _refuse(self, reason: str, message: str) -> NoReturn:
+        self._refused[reason] += 1
+        _log.debug("somebody was not let in: %s", reason)
+        raise NotPermitted(message)
+
+    # ------------------------------------------------------------------------------- files
+
+    def ssl_context(self) -> ssl.SSLContext | None:
+        """How TCP connections are encrypted, now and when it changes; `None`: they are not."""
+        return None if self._tls is None else self._tls.context
+
+    async def run(self) -> None:
+        """Look at the files from time to time, and when asked to, until cancelled."""
+        while True:
+            try:
+                async with asyncio.timeout(self._settings.refresh_ms / 1_000):
+                    await self._asked.wait()
+            except TimeoutError:
+                pass
+            self._asked.clear()
+            await asyncio.to_thread(self.look)
+
+    def ask_to_look(self) -> None:
+        """Have the files looked at now."""
+        self._asked.set()
+
+    def look(self) -> None:
+        """Take over what has changed in the files, which blocks."""
+        if self._tokens.look():
+            self.generation += 1
+        if self._tls is not None:
+            self._tls.look()
+
+    def _read(self, _: Tokens | None) -> Tokens:
+        path = self._settings.tokens_file
+        grants = dict(self._said)
+        for digest, grant in ({} if path is None else read_tokens_file(path)).items():
+            if grants.setdefault(digest, grant) != grant:
+                msg = f"access.tokens_file {path} must not have a token of access.tokens"
+                raise ConfigError(msg)
+        return Tokens(grants)
+
+    # ----------------------------------------------------------------------------- figures
+
+    def statistics(self) -> AccessStatistics:
+        """Who may come in, and who came."""
+        tls = self._tls
+        self.limits.keep({*self._tokens.value.names, *self._grants, UNIX_CLIENT})
+        return AccessStatistics(
+            tokens=len(self._tokens.value),
+            tokens_reloads=self._tokens.reloads,
+            tokens_failures=self._tokens.failures,
+            certificate_not_after_s=None if tls is None else tls.validity.not_after_s,
+            certificate_reloads=0 if tls is None else tls.reloads,
+            certificate_failures=0 if tls is None else tls.failures,
+            identified={role: self._identified[role] for role in Role},
+            refused={reason: self._refused[reason] for reason in REFUSALS},
+            clients=self.limits.figures(),
+        )
+
+
+_VARIABLE: Final = "access.tokens"

@@ -1,0 +1,130 @@
+"""
+How much one client may take: connections at a time, and requests a second. Pure, time is passed in.
+
+Counted by the name of the client, of which there are as many as were given rights. What has to do
+with one name never holds up another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rlmm.errors import TooBusy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rlmm.access.roles import Client
+
+
+class TokenBucket:
+    """Lets so many requests a second pass, and one second's worth of them at once."""
+
+    __slots__ = ("_at_s", "_left", "_per_s")
+
+    def __init__(self, per_s: int, now_s: float) -> None:
+        self._per_s = per_s
+        self._left = float(per_s)
+        self._at_s = now_s
+
+    def take(self, now_s: float) -> bool:
+        """Whether one more may pass now, which is then counted."""
+        passed_s = max(0.0, now_s - self._at_s)
+        self._at_s = max(now_s, self._at_s)
+        self._left = min(self._per_s, self._left + passed_s * self._per_s)
+        if self._left < 1.0:
+            return False
+        self._left -= 1.0
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class ClientFigures:
+    """What one client has taken."""
+
+    connections: int
+    """Open now."""
+    connections_refused: int
+    """Since the start, as everything below."""
+    requests_refused: int
+
+
+class _Taken:
+    """What one client takes."""
+
+    __slots__ = ("bucket", "connections", "connections_refused", "requests_refused")
+
+    def __init__(self) -> None:
+        self.connections = self.connections_refused = self.requests_refused = 0
+        self.bucket: TokenBucket | None = None
+
+
+class Limits:
+    """Counts what each client takes, and refuses what is too much."""
+
+    def __init__(
+        self,
+        connections_max: int,
+        requests_per_second_max: int | None,
+        now_s: Callable[[], float],
+    ) -> None:
+        self._connections_max = connections_max
+        self._per_s = requests_per_second_max
+        self._now_s = now_s
+        self._taken: dict[str, _Taken] = {}
+
+    def enter(self, client: Client) -> None:
+        """One more connection of *client*; raises `TooBusy` where it has enough of them."""
+        taken = self._of(client)
+        if client.is_limited and taken.connections >= self._connections_max:
+            taken.connections_refused += 1
+            msg = f"{client.name} has {taken.connections} connections, as many as it may"
+            raise TooBusy(msg)
+        taken.connections += 1
+
+    def leave(self, client: Client) -> None:
+        """A connection of *client* that has entered is over."""
+        self._of(client).connections -= 1
+
+    def meter(self, client: Client) -> Callable[[], None] | None:
+        """
+        What is called for each request of *client* and raises `TooBusy` where it asks too often.
+
+        `None`: it may ask as often as it likes.
+        """
+        if self._per_s is None or not client.is_limited:
+            return None
+        taken, per_s, now_s = self._of(client), self._per_s, self._now_s
+        if taken.bucket is None:
+            taken.bucket = TokenBucket(per_s, now_s())
+        bucket = taken.bucket
+
+        def spend() -> None:
+            if not bucket.take(now_s()):
+                taken.requests_refused += 1
+                msg = f"{client.name} asks more often than {per_s} times a second"
+                raise TooBusy(msg)
+
+        return spend
+
+    def keep(self, names: set[str]) -> None:
+        """Forget who has no right any more and no connection."""
+        gone = [
+            name for name, taken in self._taken.items()
+            if name not in names and not taken.connections
+        ]  # fmt: skip
+        for name in gone:
+            del self._taken[name]
+
+    def figures(self) -> Mapping[str, ClientFigures]:
+        """What each client has taken, by name."""
+        return {
+            name: ClientFigures(
+                taken.connections, taken.connections_refused, taken.requests_refused
+            )
+            for name, taken in self._taken.items()
+        }
+
+    def _of(self, client: Client) -> _Taken:
+        return self._taken.setdefault(client.name, _Taken())

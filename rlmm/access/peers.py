@@ -1,0 +1,33 @@
+"""Who stands at the other end of a TCP connection, as far as the connection itself shows it."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import TYPE_CHECKING
+
+from rlmm.access.certificates import names_of
+from rlmm.access.roles import Peer
+
+if TYPE_CHECKING:
+    import asyncio
+
+
+def tcp_peer(transport: asyncio.BaseTransport) -> Peer:
+    """Who has connected: the names of its certificate, and whether somebody else listens."""
+    certificate = transport.get_extra_info("peercert")
+    is_private = transport.get_extra_info("ssl_object") is not None or is_loopback(
+        transport.get_extra_info("peername")
+    )
+    return Peer("tcp", client_names=names_of(certificate or {}), is_private=is_private)
+
+
+def is_loopback(address: object) -> bool:
+    """Whether who has this address is a process of this machine."""
+    if not isinstance(address, tuple):
+        return False
+    try:
+        found = ipaddress.ip_address(str(address[0]).partition("%")[0])
+    except ValueError:
+        return False
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return (mapped or found).is_loopback

@@ -1,0 +1,132 @@
+"""
+Who somebody is and what that lets them do. Pure: how they have shown it is not known here.
+
+Invariant: a right is given by name and by nothing else; who has no name here has no right.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, Literal
+
+from rlmm.errors import ConfigError, NotPermitted
+
+ANYBODY: Final = "any"
+"""What a method takes that everybody may call."""
+_NAME: Final = re.compile(r"[!-~]{1,256}", re.ASCII)
+_BROKER_ID_MAX: Final = 2**31 - 1
+
+
+class Role(StrEnum):
+    """What somebody may, rising: each may all that the one before may."""
+
+    READER = "reader"
+    BROKER = "broker"
+    ADMIN = "admin"
+
+    def may(self, least: str) -> bool:
+        """Whether this role may do what takes the role *least*, or `any`."""
+        return least == ANYBODY or _RANKS[self] >= _RANKS[Role(least)]
+
+
+_RANKS: Final = {role: rank for rank, role in enumerate(Role)}
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Who stands at the other end, as far as the connection itself shows it."""
+
+    transport: Literal["unix", "tcp"]
+    uid: int | None = None
+    """The user of a process of this machine."""
+    client_names: tuple[str, ...] = ()
+    """Of a certificate that was verified, the most telling one first."""
+    is_private: bool = True
+    """Whether nobody else hears what is said: encrypted, or within this machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What the bearer of a name may."""
+
+    name: str
+    role: Role
+    broker_id: int | None = None
+    """The broker that it speaks for, and for no other; `None`: for any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Who is asking: known by name."""
+
+    name: str
+    role: Role
+    broker_id: int | None = None
+    """The broker that it speaks for, and for no other; `None`: for any."""
+    is_limited: bool = True
+    """Whether what it takes is counted against the limits of its name."""
+    token_digest: bytes | None = field(default=None, repr=False)
+    """Of the token that it has shown."""
+
+    def require_role(self, least: str, what: str) -> None:
+        """Raises `NotPermitted` where *what* takes more than it may."""
+        if not self.role.may(least):
+            msg = f"{what} takes the role {least}, this one is {self.role}"
+            raise NotPermitted(msg)
+
+    def require_broker(self, broker_id: int | None) -> None:
+        """Raises `NotPermitted` where it may not speak for this broker, or for none."""
+        if broker_id is not None:
+            self.require_role(Role.BROKER, f"to speak for broker {broker_id}")
+        if self.broker_id is not None and broker_id != self.broker_id:
+            asked = "none" if broker_id is None else str(broker_id)
+            msg = f"{self.name} speaks for broker {self.broker_id} only, and named {asked}"
+            raise NotPermitted(msg)
+
+    def require_author(self, broker_id: int) -> None:
+        """Raises `NotPermitted` where it may not write in the name of this broker."""
+        if self.broker_id is not None and broker_id != self.broker_id:
+            msg = f"{self.name} writes for broker {self.broker_id} only, not for {broker_id}"
+            raise NotPermitted(msg)
+
+
+def read_grant(name: str, text: str, where: str) -> Grant:
+    """
+    What `ROLE` or `broker:BROKER_ID` gives to *name*.
+
+    Raises `ConfigError` that begins with *where* and repeats nothing of what may be a token.
+    """
+    if not _NAME.fullmatch(name):
+        msg = f"{where} must have a name of at most 256 visible ASCII characters"
+        raise ConfigError(msg)
+    word, colon, digits = text.partition(":")
+    try:
+        role = Role(word)
+    except ValueError:
+        msg = f"{where} must have a role of {', '.join(Role)}, or broker:ID"
+        raise ConfigError(msg) from None
+    if not colon:
+        return Grant(name, role)
+    is_id = digits.isascii() and digits.isdigit() and len(digits) <= 10
+    if role is not Role.BROKER or not is_id or int(digits) > _BROKER_ID_MAX:
+        msg = f"{where} must have a broker id from 0 to {_BROKER_ID_MAX}, and only as broker:ID"
+        raise ConfigError(msg)
+    return Grant(name, role, int(digits))
+
+
+def read_grants(texts: tuple[str, ...]) -> dict[str, Grant]:
+    """
+    What names of certificates are given, as `NAME=ROLE` or `NAME=broker:BROKER_ID`, by name.
+
+    Raises `ConfigError`.
+    """
+    found: dict[str, Grant] = {}
+    for text in texts:
+        name, _, granted = text.rpartition("=")
+        grant = read_grant(name.strip(), granted.strip(), "access.client_names")
+        if found.setdefault(grant.name, grant) != grant:
+            msg = f"access.client_names must name each client once, got {grant.name} twice"
+            raise ConfigError(msg)
+    return found

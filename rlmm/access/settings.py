@@ -1,0 +1,139 @@
+"""What can be chosen about who may use the service, and why each default is what it is. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from rlmm.access.roles import read_grants
+from rlmm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rlmm.log.kafka.settings import Secret
+
+_INT32_MAX = 2**31 - 1
+
+
+class UnixRole(StrEnum):
+    """What a process of this machine may that shows no token."""
+
+    NONE = "none"
+    READER = "reader"
+    BROKER = "broker"
+    ADMIN = "admin"
+
+
+class ClientCertificates(StrEnum):
+    """Whether clients show a certificate of their own."""
+
+    NONE = "none"
+    WANTED = "wanted"
+    REQUIRED = "required"
+
+
+class TlsVersion(StrEnum):
+    """Versions of TLS."""
+
+    TLS_1_2 = "1.2"
+    TLS_1_3 = "1.3"
+
+
+@dataclass(frozen=True, slots=True)
+class AccessSettings:
+    """Who may use the service, and how much one client may take."""
+
+    tokens_file: Path | None = None
+    """File of tokens: a line `NAME ROLE TOKEN` for each, with `broker:ID` as the role of a token
+    that speaks for one broker, and `sha256:` with 64 hexadecimal digits in place of a token.
+    Refused where every user of the machine may read it. Not set: there are no tokens but those of
+    `access.tokens`, so that nobody gets in over a network before somebody is let in."""
+    tokens: Secret | None = None
+    """The same lines, divided by line breaks or semicolons, for the environment; a flag can be read
+    by every user of the machine. Taken at the start, while the file is read again when it changes.
+    Not set: none."""
+    client_names: tuple[str, ...] = ()
+    """Who certificates are made out for and what they may, as `NAME=ROLE` or `NAME=broker:ID`; the
+    name is a URI, a DNS name or the common name of the certificate. Empty: a certificate alone lets
+    nobody in, because who signs certificates seldom means to give rights by it."""
+    unix_role: UnixRole = UnixRole.ADMIN
+    """What may be done through the Unix socket without a token. The default follows the mode of the
+    socket's file: who may open it is the user of the service itself, who can do everything anyway.
+    `none` asks for a token there, too."""
+    plaintext_tokens: bool = False
+    """Whether a token is taken that came over a network without TLS, where everybody between has
+    read it. For networks that encrypt by themselves; from this machine it is always taken."""
+    client_connections_max: int = 1_000
+    """Connections at a time of one client, by its name; well below `sidecar.connections_max`, so
+    that no client leaves none to others. Who comes by the Unix socket without a token has no such
+    limit."""
+    client_requests_per_second_max: int | None = None
+    """Requests of one client in a second; more are refused as too busy. Not set: no limit, because
+    brokers ask in bursts, and what one connection can hold up is bounded without it."""
+    refresh_ms: int = 10_000
+    """How often the files of tokens and certificates are looked at; SIGHUP looks at once. A change
+    of a mounted secret takes a minute to arrive anyway, and a look is a call or two for each
+    file."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work, naming the key."""
+        _require_whole("client_connections_max", self.client_connections_max, 1)
+        _require_whole("refresh_ms", self.refresh_ms, 100)
+        if self.client_requests_per_second_max is not None:
+            _require_whole("client_requests_per_second_max", self.client_requests_per_second_max, 1)
+        read_grants(self.client_names)
+
+
+@dataclass(frozen=True, slots=True)
+class TlsSettings:
+    """How connections by TCP are encrypted; files are PEM, and read again when they change."""
+
+    certificate_file: Path | None = None
+    """The service's certificate, with those of who signed it behind it. Not set: connections are
+    not encrypted."""
+    key_file: Path | None = None
+    """Its private key. Not set: it stands in the file of the certificate."""
+    key_password: Secret | None = None
+    """What opens an encrypted private key; best given by the environment. Not set: see the next."""
+    key_password_file: Path | None = None
+    """A file with that password, read again with the key. Not set: the key is not encrypted."""
+    client_ca_file: Path | None = None
+    """The certificates of who signs those of clients. Not set: clients cannot show one."""
+    client_certificates: ClientCertificates = ClientCertificates.NONE
+    """`none`: clients show no certificate. `wanted`: they may, in place of a token. `required`: who
+    shows none does not even get to say hello. The default needs nothing but a certificate of the
+    service."""
+    version_min: TlsVersion = TlsVersion.TLS_1_2
+    """Oldest version that is spoken; what is older is broken, and `1.3` leaves out clients of older
+    machines."""
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself, before any I/O."""
+        if self.certificate_file is None:
+            for name in ("key_file", "key_password", "key_password_file", "client_ca_file"):
+                if getattr(self, name) is not None:
+                    msg = f"tls.{name} must stand beside tls.certificate_file, which is not set"
+                    raise ConfigError(msg)
+        if self.key_password is not None and self.key_password_file is not None:
+            raise ConfigError("tls.key_password must not be set beside tls.key_password_file")
+        asks = self.client_certificates != ClientCertificates.NONE
+        if asks and self.client_ca_file is None:
+            msg = (
+                f"tls.client_certificates must be {ClientCertificates.NONE} without "
+                f"tls.client_ca_file, got {self.client_certificates}"
+            )
+            raise ConfigError(msg)
+        if self.client_ca_file is not None and not asks:
+            msg = (
+                f"tls.client_ca_file must not be set while tls.client_certificates is "
+                f"{ClientCertificates.NONE}"
+            )
+            raise ConfigError(msg)
+
+
+def _require_whole(name: str, value: object, low: int) -> None:
+    if type(value) is not int or not low <= value <= _INT32_MAX:
+        msg = f"access.{name} must be a whole number from {low} to {_INT32_MAX}, got {value!r}"
+        raise ConfigError(msg)

@@ -1,0 +1,194 @@
+"""
+How connections by TCP are encrypted: contexts made of PEM files, and made anew when those change.
+
+A listener takes one context for good; it is given one that hands each new connection to the newest.
+Nothing of an earlier one lives on in it, so whose certificate is not trusted any more does not come
+back by a session of yesterday. Connections that are open stay as they are.
+"""
+
+from __future__ import annotations
+
+import logging
+import ssl
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from rlmm.access.certificates import Validity, validity_of
+from rlmm.access.files import FromFiles, text_of
+from rlmm.access.settings import ClientCertificates, TlsVersion
+from rlmm.access.tokens import require_private
+from rlmm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from rlmm.access.settings import TlsSettings
+
+_log = logging.getLogger(__name__)
+
+WARNING_S: Final = 30 * 86_400
+"""How long before a certificate ends that is told."""
+_AGAIN_S: Final = 86_400
+"""And how often."""
+_VERSIONS: Final = {
+    TlsVersion.TLS_1_2: ssl.TLSVersion.TLSv1_2,
+    TlsVersion.TLS_1_3: ssl.TLSVersion.TLSv1_3,
+}
+_VERIFY: Final = {
+    ClientCertificates.NONE: ssl.CERT_NONE,
+    ClientCertificates.WANTED: ssl.CERT_OPTIONAL,
+    ClientCertificates.REQUIRED: ssl.CERT_REQUIRED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Certified:
+    """A context, and how long its certificate holds."""
+
+    context: ssl.SSLContext
+    validity: Validity
+
+
+class NewestContext(ssl.SSLContext):
+    """A context for a listener: each connection is made by whichever context is the newest then."""
+
+    newest: Callable[[], ssl.SSLContext]
+
+    def wrap_bio(self, *args: Any, **named: Any) -> ssl.SSLObject:
+        """What encrypts one connection of an event loop."""
+        return self.newest().wrap_bio(*args, **named)
+
+    def wrap_socket(self, *args: Any, **named: Any) -> ssl.SSLSocket:
+        """What encrypts one connection of a thread."""
+        return self.newest().wrap_socket(*args, **named)
+
+
+class ServerTls:
+    """The service's side of TLS, as its files say now."""
+
+    def __init__(self, settings: TlsSettings, wall_s: Callable[[], float]) -> None:
+        """Read the files; raises `ConfigError`. *wall_s* gives the seconds since 1970."""
+        self._settings = settings
+        self._wall_s = wall_s
+        self._told_s: float | None = None
+        paths = (
+            settings.certificate_file, settings.key_file, settings.key_password_file,
+            settings.client_ca_file,
+        )  # fmt: skip
+        self._files = FromFiles(
+            "the certificate", [path for path in paths if path is not None], self._made
+        )
+        self.context = NewestContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.newest = lambda: self._files.value.context
+        self._tell_end()
+
+    @property
+    def validity(self) -> Validity:
+        """Of the certificate that is in use."""
+        return self._files.value.validity
+
+    @property
+    def reloads(self) -> int:
+        """How often files that had changed were taken over."""
+        return self._files.reloads
+
+    @property
+    def failures(self) -> int:
+        """How often they could not be."""
+        return self._files.failures
+
+    def look(self) -> None:
+        """Take over files that have changed; tell that the certificate comes to its end."""
+        if self._files.look():
+            self._told_s = None
+        self._tell_end()
+
+    def _tell_end(self) -> None:
+        """Tell, once a day, that the certificate ends soon, or is no good now."""
+        now_s = self._wall_s()
+        if self._told_s is not None and now_s - self._told_s < _AGAIN_S:
+            return
+        validity, path = self.validity, self._settings.certificate_file
+        left_s = validity.not_after_s - now_s
+        if left_s <= 0:
+            _log.error("the certificate %s has ended: no client will trust it", path)
+        elif validity.not_before_s > now_s:
+            _log.error("the certificate %s is not valid yet: no client will trust it", path)
+        elif left_s <= WARNING_S:
+            _log.warning("the certificate %s ends in %d days", path, left_s // 86_400)
+        else:
+            return
+        self._told_s = now_s
+
+    def _made(self, in_use: Certified | None) -> Certified:
+        """What the files say. In place of one that holds, none is taken that does not."""
+        settings = self._settings
+        path = settings.certificate_file
+        assert path is not None
+        try:
+            validity = validity_of(text_of(path, "tls.certificate_file"))
+        except ConfigError as error:
+            msg = f"tls.certificate_file {path}: {error}"
+            raise ConfigError(msg) from error
+        now_s = self._wall_s()
+        if in_use is not None and validity.not_after_s <= now_s < in_use.validity.not_after_s:
+            msg = f"tls.certificate_file {path} has ended, while the one in use has not"
+            raise ConfigError(msg)
+        return Certified(_context(settings), validity)
+
+
+def _context(settings: TlsSettings) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = _VERSIONS[settings.version_min]
+    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
+    context.num_tickets = 0  # connections last long: to take one up again is not worth its risks
+    _load_chain(context, settings)
+    context.verify_mode = _VERIFY[settings.client_certificates]
+    path = settings.client_ca_file
+    if path is not None:
+        try:
+            context.load_verify_locations(cafile=path)
+        except OSError as error:
+            msg = f"tls.client_ca_file {path} cannot be used: {_reason(error)}"
+            raise ConfigError(msg) from error
+    return context
+
+
+def _load_chain(context: ssl.SSLContext, settings: TlsSettings) -> None:
+    certificate = settings.certificate_file
+    assert certificate is not None
+    key = settings.key_file or certificate
+    # Without any password at all the library would ask for one at the terminal.
+    try:
+        context.load_cert_chain(certificate, key, password=_password(settings))
+    except OSError as error:
+        msg = f"tls.certificate_file {certificate} with the key in {key} cannot be used: "
+        raise ConfigError(msg + _reason(error)) from error
+    if _is_open_to_all(key):
+        _log.warning("the private key %s may be read by every user of the machine", key)
+
+
+def _password(settings: TlsSettings) -> str:
+    if settings.key_password is not None:
+        return settings.key_password.value
+    path = settings.key_password_file
+    if path is None:
+        return ""
+    require_private(path, "tls.key_password_file")
+    return text_of(path, "tls.key_password_file").rstrip("\r\n")
+
+
+def _is_open_to_all(path: Path) -> bool:
+    try:
+        return bool(path.stat().st_mode & stat.S_IROTH)
+    except OSError:
+        return False
+
+
+def _reason(error: OSError) -> str:
+    """What TLS, or the system, says is wrong."""
+    if isinstance(error, ssl.SSLError):
+        return (error.reason or "it is no PEM file, or the password is wrong").lower()
+    return error.strerror or type(error).__name__

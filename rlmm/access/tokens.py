@@ -1,0 +1,138 @@
+"""
+Tokens and whose they are. Only digests are kept.
+
+Invariant: nothing here can show a token, in whatever form: not in an error, not in a log line, not
+in a traceback's values. Which digest fits is found in the same time whichever it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import stat
+from typing import TYPE_CHECKING, Final
+
+from rlmm.access.files import text_of
+from rlmm.access.roles import read_grant
+from rlmm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from rlmm.access.roles import Grant
+
+TOKENS_MAX: Final = 1_000
+"""Each token that is shown is compared with all of them."""
+_TOKEN: Final = re.compile(r"[!-~]{16,4096}", re.ASCII)
+_DIGEST: Final = re.compile(r"sha256:([0-9a-fA-F]{64})", re.ASCII)
+_BREAKS: Final = re.compile(r"[\n;]")
+
+
+class Tokens:
+    """Knows whom a token belongs to."""
+
+    __slots__ = ("_grants",)
+
+    def __init__(self, grants: Mapping[bytes, Grant]) -> None:
+        """*grants* are by the digest of the token."""
+        self._grants = dict(grants)
+
+    def __len__(self) -> int:
+        return len(self._grants)
+
+    def __repr__(self) -> str:
+        return f"Tokens({len(self)})"
+
+    @property
+    def names(self) -> set[str]:
+        """Of whom there are tokens."""
+        return {grant.name for grant in self._grants.values()}
+
+    def find(self, token: str) -> tuple[bytes, Grant] | None:
+        """The digest of a token, and what it gives; `None`: it is not known."""
+        shown = digest_of(token)
+        found = None
+        for known in self._grants:
+            if hmac.compare_digest(known, shown):
+                found = known
+        return None if found is None else (found, self._grants[found])
+
+    def grant_of(self, digest: bytes) -> Grant | None:
+        """What the token of this digest gives."""
+        return self._grants.get(digest)
+
+
+def digest_of(token: str) -> bytes:
+    """What is kept of a token."""
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
+
+
+def read_tokens(text: str, where: str, breaks: re.Pattern[str] = _BREAKS) -> dict[bytes, Grant]:
+    """
+    What each line `NAME ROLE TOKEN` gives, by the digest of the token. A name may have several
+    tokens, so that one can take the place of another.
+
+    Raises `ConfigError`, which names a line by its number and shows nothing of it.
+    """
+    found: dict[bytes, Grant] = {}
+    by_name: dict[str, Grant] = {}
+    for number, line in enumerate(breaks.split(text), 1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        at = f"{where}, line {number}"
+        if len(words) != 3:
+            msg = f"{at} must be NAME ROLE TOKEN, got {len(words)} words"
+            raise ConfigError(msg)
+        grant = read_grant(words[0], words[1], at)
+        digest = _digest_in(words[2], at)
+        if by_name.setdefault(grant.name, grant) != grant:
+            msg = f"{at} must give its name what another line gives it"
+            raise ConfigError(msg)
+        if digest in found:
+            msg = f"{at} must have a token of its own, got that of another line"
+            raise ConfigError(msg)
+        found[digest] = grant
+    if len(found) > TOKENS_MAX:
+        msg = f"{where} must not have more than {TOKENS_MAX} tokens, got {len(found)}"
+        raise ConfigError(msg)
+    return found
+
+
+def read_tokens_file(path: Path) -> dict[bytes, Grant]:
+    """What the tokens of a file give; raises `ConfigError`, also where everybody may read it."""
+    require_private(path, "access.tokens_file")
+    return read_tokens(text_of(path, "access.tokens_file"), f"access.tokens_file {path}", _LINES)
+
+
+_LINES: Final = re.compile(r"\n")
+
+
+def require_private(path: Path, key: str) -> None:
+    """Refuse a file with a secret that every user of the machine may read or change."""
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        msg = f"{key} {path} cannot be read: {error.strerror}"
+        raise ConfigError(msg) from error
+    if mode & (stat.S_IROTH | stat.S_IWOTH):
+        msg = (
+            f"{key} {path} must not be open to every user of the machine, its mode is "
+            f"{stat.S_IMODE(mode):04o}: chmod o= {path}"
+        )
+        raise ConfigError(msg)
+
+
+def _digest_in(text: str, at: str) -> bytes:
+    digest = _DIGEST.fullmatch(text)
+    if digest is not None:
+        return bytes.fromhex(digest.group(1))
+    if text.startswith("sha256:") or not _TOKEN.fullmatch(text):
+        msg = (
+            f"{at} must have a token of 16 to 4096 visible ASCII characters, or sha256: and 64 "
+            "hexadecimal digits"
+        )
+        raise ConfigError(msg)
+    return digest_of(text)

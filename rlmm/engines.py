@@ -1,0 +1,400 @@
+"""
+The engines of one process: each is built from a plan, and its parts run beside all others.
+
+One more may be added at any time. What is wrong with one that came late ends that one alone; all
+that was configured from the start stands and falls together. No log is ever followed twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import time
+from contextlib import AsyncExitStack, ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from rlmm.broker_watch import BrokerWatch
+from rlmm.engine import Engine, Ground
+from rlmm.errors import ConfigError, RlmmError, Stopped, first_of
+from rlmm.folder_lock import snapshots_lock
+from rlmm.line_fields import ANSWER, bound
+from rlmm.log.files import FilesLog
+from rlmm.log.folder import UNKNOWN_CLUSTER_ID, UNKNOWN_TOPIC_ID
+from rlmm.log.kafka.kafka_log import KafkaLog
+from rlmm.log.memory import MemoryLog
+from rlmm.log.memory_topic import MemoryTopic
+from rlmm.own_thread import in_own_thread
+from rlmm.parts import Parts
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+    from pathlib import Path
+
+    from rlmm.assignment import Assignment
+    from rlmm.broker_watch import WatchStatistics
+    from rlmm.engine import EngineSettings
+    from rlmm.figures import EngineStatistics
+    from rlmm.log.kafka.settings import KafkaSettings
+    from rlmm.log.protocol import LogIdentity, MetadataLog
+    from rlmm.partition_log.settings import LogSettings
+    from rlmm.parts import Run
+    from rlmm.snapshot.writer import Flushed
+
+    Report = Callable[[Mapping[str, "Asked"], int], Awaitable[None]]
+    """
+    Is told what became of snapshots that somebody asked for, by engine, and at which nanosecond of
+    `time.monotonic` that was begun: who asked before it has what was known then.
+    """
+
+Result = TypeVar("Result")
+
+_log = logging.getLogger(__name__)
+
+GROUND = Ground(set_apart=gc.freeze)
+"""What engines stand on in a process that is all theirs."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenLog:
+    """A log, and what has to run beside it."""
+
+    log: MetadataLog
+    run: Run | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A broker whose assignment is followed."""
+
+    broker_id: int
+    refresh_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class EnginePlan:
+    """Everything that one engine is built from."""
+
+    name: str
+    open_log: Callable[[], Awaitable[OpenLog]]
+    assignment: Assignment
+    settings: EngineSettings
+    snapshots: Path | None
+    is_observer: bool
+    watch: Watch | None = None
+    """Whose assignment is followed; else it changes only when somebody says so."""
+    cluster_id: str | None = None
+    """Whose log it has to be, where that is known."""
+    is_named: bool = False
+    """Whether it was given its name, as one of several: then its errors begin with it."""
+
+
+async def open_files(
+    folder: Path, partition_count: int | None, settings: LogSettings, *, is_observer: bool
+) -> OpenLog:
+    """The embedded log in *folder*."""
+    log = await FilesLog.open(
+        folder, partition_count=partition_count, settings=settings, is_observer=is_observer
+    )
+    return OpenLog(log, log.run)
+
+
+async def open_kafka(settings: KafkaSettings) -> OpenLog:
+    """The metadata topic of a cluster."""
+    return OpenLog(await KafkaLog.open(settings))
+
+
+async def open_memory(partition_count: int | None) -> OpenLog:
+    """A topic that is gone with the process."""
+    topic = MemoryTopic() if partition_count is None else MemoryTopic(partition_count)
+    return OpenLog(MemoryLog(topic))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What became of the snapshots of an engine that somebody asked for."""
+
+    flushed: Flushed
+    not_ready: tuple[int, ...]
+    """Metadata partitions that were not read to where they are answered from."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceStatistics:
+    """How a process stands."""
+
+    uptime_s: float
+    snapshots_asked: int
+    """How often somebody asked for snapshots; at once counts once."""
+    engines: Mapping[str, EngineStatistics]
+    """By name."""
+    watches: Mapping[str, WatchStatistics]
+    """By name of the engine, of those whose assignment follows a broker."""
+
+
+class Service:
+    """The engines of one process; one more may be added at any time."""
+
+    def __init__(self, beside: Mapping[str, Run], report: Report | None = None) -> None:
+        self.engines: dict[str, Engine] = {}
+        """By name."""
+        self.wants_snapshots = asyncio.Event()
+        """Set by whoever asks for snapshots of everything that changed."""
+        self.expected: tuple[str, ...] = ()
+        """The engines that it begins with, by name, whether they are there already or not."""
+        self.failure = ""
+        """What it ends of, unless that was asked for."""
+        self._opened: dict[str, AsyncExitStack] = {}
+        """What is closed with each engine, by its name; also of one that is being opened."""
+        self._late: set[str] = set()
+        """Names of the engines that were added to a service that ran."""
+        self._watches: dict[str, BrokerWatch] = {}
+        self._parts = Parts()
+        self._end = ""
+        self._begin_s = time.monotonic()
+        self._asked = 0
+        self._report = report
+        for name, run in beside.items():
+            self._parts.add(name, run)
+        self._parts.add("snapshots on request", self._write_when_asked)
+
+    async def add(self, plan: EnginePlan) -> Engine:
+        """
+        Build the engine of *plan*; in a service that runs it begins at once.
+
+        Raises `ConfigError` when there is one of its name, `Stopped` when the service ends, and
+        whatever opening the log fails of: that is the caller's to judge, and the other engines go
+        on. So they do where an engine that was added late fails of its log or its disk, or where
+        that log contradicts the configuration or is followed already; it is then taken off again.
+        """
+        return self.begin(plan, await self.open(plan))
+
+    async def open(self, plan: EnginePlan) -> OpenLog:
+        """As `add`, without building the engine, which `begin` does: several may be opened."""
+        self._require_open()
+        if plan.name in self._opened:
+            msg = f"two engines are called {plan.name}: each log needs a name of its own"
+            raise ConfigError(msg)
+        opened = self._opened[plan.name] = AsyncExitStack()
+        try:
+            with bound(cluster=plan.name):
+                held = ExitStack()
+                opened.push_async_callback(in_own_thread, "snapshots-lock", held.close)
+                found = await plan.open_log()
+                opened.push_async_callback(found.log.close)
+                if plan.snapshots is not None:
+                    lock = partial(held.enter_context, snapshots_lock(plan.snapshots))
+                    await in_own_thread("snapshots-lock", lock)
+                self._require_open()
+        except BaseException as error:
+            _tell_of(error, plan)
+            await self._put_down(plan.name)
+            raise
+        return found
+
+    def begin(self, plan: EnginePlan, found: OpenLog) -> Engine:
+        """Build the engine of *plan*, whose log is open."""
+        self._require_open()
+        engine = Engine(
+            found.log,
+            plan.settings,
+            assignment=plan.assignment,
+            snapshots=plan.snapshots,
+            is_observer=plan.is_observer,
+            ground=replace(GROUND, confirm=partial(self._confirm, plan)),
+        )
+        runs = {f"engine {plan.name}": engine.run}
+        if plan.watch is not None:
+            assert isinstance(found.log, KafkaLog), plan.name
+            watch = BrokerWatch(
+                found.log, plan.watch.broker_id, plan.watch.refresh_s, engine.reconcile
+            )
+            self._watches[plan.name] = watch
+            runs[f"assignment {plan.name}"] = watch.run
+        elif not plan.assignment.is_known:
+            _log.warning(
+                "engine %s: nothing is answered before a broker has reported what it leads and "
+                "follows (assignment = broker)",
+                plan.name,
+            )
+        if found.run is not None:
+            runs[f"log {plan.name}"] = found.run
+        self.engines[plan.name] = engine
+        if self._parts.is_running:
+            self._late.add(plan.name)
+        for name, run in runs.items():
+            self._parts.add(name, partial(self._within, plan, run), plan.name)
+        return engine
+
+    def engine_of(self, cluster_id: str) -> Engine | None:
+        """
+        The engine whose log is that of the cluster; `None` while none is known to be.
+
+        Raises `ConfigError` where that can be said of two, which follow different topics.
+        """
+        if cluster_id == UNKNOWN_CLUSTER_ID:
+            return None
+        found = [
+            name
+            for name, engine in self.engines.items()
+            if engine.identity is not None and engine.identity.cluster_id == cluster_id
+        ]
+        if len(found) > 1:
+            msg = f"{' and '.join(found)} follow different topics of one cluster, {cluster_id}"
+            raise ConfigError(msg)
+        return self.engines[found[0]] if found else None
+
+    async def run(self) -> None:
+        """Run all parts until cancelled; the first that fails ends the others."""
+        await self._parts.run()
+
+    async def flush(self) -> dict[str, Flushed]:
+        """
+        Write a snapshot of everything that changed; what became of it, by engine. All at a time:
+        a disk that hangs costs the others nothing.
+        """
+        engines = dict(self.engines)
+        done = await asyncio.gather(*map(_flush, engines, engines.values()), return_exceptions=True)
+        return _all_of(dict(zip(engines, done, strict=True)), "while its snapshots were written")
+
+    async def close(self) -> None:
+        """Close every log, and let go of every folder of snapshots; one failure stops no other."""
+        opened = dict(self._opened)
+        done = await asyncio.gather(*map(_close, opened, opened.values()), return_exceptions=True)
+        _all_of(dict(zip(opened, done, strict=True)), "while it was closed")
+
+    def refuse(self, message: str) -> None:
+        """
+        Every engine answers and takes nothing from now on, and none is added; who waits is told.
+        """
+        self._end = self._end or message
+        for engine in self.engines.values():
+            engine.refuse(Stopped, message)
+
+    @property
+    def end(self) -> str:
+        """Why nothing is answered any more; empty while all goes on."""
+        return self._end
+
+    def statistics(self) -> ServiceStatistics:
+        """How the process stands."""
+        return ServiceStatistics(
+            time.monotonic() - self._begin_s,
+            self._asked,
+            {name: engine.statistics() for name, engine in self.engines.items()},
+            {name: watch.statistics() for name, watch in self._watches.items()},
+        )
+
+    def _require_open(self) -> None:
+        if self._end:
+            raise Stopped(self._end)
+        self._parts.require_open()
+
+    async def _write_when_asked(self) -> None:
+        while True:
+            await self.wants_snapshots.wait()
+            self.wants_snapshots.clear()
+            self._asked += 1
+            begun_ns = time.monotonic_ns()
+            done = await self.flush()
+            if self._report is not None:
+                asked = {
+                    name: Asked(flushed, tuple(self.engines[name].not_open()))
+                    for name, flushed in done.items()
+                    if name in self.engines
+                }
+                await self._report(asked, begun_ns)
+
+    def _confirm(self, plan: EnginePlan, identity: LogIdentity) -> None:
+        """
+        Refuse another log than was meant, and one that is followed already; of two engines the
+        later one has to go.
+        """
+        name = plan.name
+        if plan.cluster_id not in {None, identity.cluster_id}:
+            msg = f"this is cluster {identity.cluster_id}, not {plan.cluster_id}"
+            raise ConfigError(msg)
+        if identity.topic_id == UNKNOWN_TOPIC_ID:
+            return
+        for other, engine in list(self.engines.items()):
+            theirs = engine.identity
+            if other == name or theirs is None or theirs.topic_id != identity.topic_id:
+                continue
+            if theirs.cluster_id != identity.cluster_id:
+                continue
+            msg = (
+                f"{other} and {name} follow one and the same log, metadata topic "
+                f"{identity.topic_id} of cluster {identity.cluster_id}: name it once"
+            )
+            if other not in self._late or name in self._late:
+                raise ConfigError(msg)
+            self._drop(other, msg)
+
+    async def _within(self, plan: EnginePlan, run: Run) -> None:
+        """Run a part of an engine: every line that it logs carries the engine's name."""
+        with bound(cluster=plan.name):
+            try:
+                await run()
+            except Exception as error:
+                first = first_of(error)
+                _tell_of(first, plan)
+                if plan.name not in self._late or not isinstance(first, (RlmmError, OSError)):
+                    raise  # of what was configured, or a fault of ours
+                self._drop(plan.name, str(first))
+
+    def _drop(self, name: str, why: str) -> None:
+        """Take off an engine that was added late; the others go on."""
+        _log.error("%s is not followed any more: %s", name, why, extra={"cluster": name})
+        self._late.remove(name)
+        self._watches.pop(name, None)
+        self.engines.pop(name).refuse(Stopped, why)
+        self._parts.end(name, partial(self._put_down, name))
+
+    async def _put_down(self, name: str) -> None:
+        """Close what an engine stood on; however that ends, nobody else is concerned."""
+        try:
+            await _close(name, self._opened[name])
+        except Exception as error:  # noqa: BLE001 - whatever a log may raise
+            _log.warning("while %s was closed: %r", name, error, extra={"cluster": name})
+        finally:
+            del self._opened[name]
+
+
+async def _close(cluster: str, opened: AsyncExitStack) -> None:
+    with bound(cluster=cluster):
+        await opened.aclose()
+
+
+async def _flush(name: str, engine: Engine) -> Flushed:
+    task = asyncio.current_task()
+    if task is not None:
+        task.set_name(f"snapshots of {name}")  # to be named where it hangs
+    with bound(cluster=name):
+        done = await engine.flush()
+    extra = {"cluster": name, **ANSWER}
+    if done.obstacle is not None:
+        _log.info("engine %s: no snapshots written: %s", name, done.obstacle, extra=extra)
+        return done
+    _log.info(
+        "engine %s: %d snapshots written, %d unchanged, %d failed",
+        name, len(done.written), len(done.unchanged), len(done.failed), extra=extra,
+    )  # fmt: skip
+    return done
+
+
+def _all_of(results: Mapping[str, Result | BaseException], when: str) -> dict[str, Result]:
+    """What was done for each engine; failures are told, each of them, and the first is raised."""
+    failed = [(name, one) for name, one in results.items() if isinstance(one, BaseException)]
+    for name, error in failed:
+        _log.error("%s: %s: %r", name, when, error, extra={"cluster": name})
+    if failed:
+        raise failed[0][1]
+    return {name: one for name, one in results.items() if not isinstance(one, BaseException)}
+
+
+def _tell_of(error: BaseException, plan: EnginePlan) -> None:
+    """Where clusters have names, an error says which one it is about."""
+    if plan.is_named and isinstance(error, RlmmError):
+        error.args = (f"clusters.{plan.name}: {error}", *error.args[1:])

@@ -1,0 +1,43 @@
+"""
+Long listings, made on the event loop so that everybody else has a turn in between.
+
+Nothing here is admitted or answered: that is `Reads`, at every step anew where a step is an answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from rlmm.gate.reads import Reads
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.paging import Page, PageKey
+    from rlmm.metadata.segment import SegmentMetadata
+
+PIECE: Final = 250
+"""Segments of a listing that are made between two turns of the event loop."""
+
+
+async def whole_listing(
+    reads: Reads, partition: TopicIdPartition, epoch: int | None
+) -> list[SegmentMetadata]:
+    """The listing as it is when this is called, however much changes while it is made."""
+    listing = reads.listing(partition, epoch)
+    found: list[SegmentMetadata] = []
+    while (piece := listing.take(PIECE)) is not None:
+        found += piece
+        if len(piece) in {0, PIECE}:
+            await asyncio.sleep(0)
+    return found
+
+
+async def next_page(
+    reads: Reads, partition: TopicIdPartition, epoch: int | None, after: PageKey | None, limit: int
+) -> Page:
+    """The page behind *after*, as it is when it is given; empty only where it is the last."""
+    while True:
+        page = reads.page(partition, epoch, after=after, limit=limit)
+        if page.segments or page.is_last:
+            return page
+        await asyncio.sleep(0)

@@ -1,0 +1,257 @@
+"""
+The application: each route of the table with its answer, and what holds for every request.
+
+Who asks is judged first, then what is asked; every error leaves as JSON with its status. Nothing
+here counts or remembers anything of the engines.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from aiohttp import web
+
+from rlmm.errors import InvalidArgument, NotFound, NotPermitted, RlmmError, UnknownMethod
+from rlmm.http import questions
+from rlmm.http.metrics.page import MetricsPage
+from rlmm.http.openapi import document
+from rlmm.http.parameters import partition_of, read_lookups, read_parameters
+from rlmm.http.questions import QUESTIONS
+from rlmm.http.refusals import error_view, headers_of, status_of
+from rlmm.http.routes import ROUTES, Asks, Route
+from rlmm.http.streaming import stream_segments
+from rlmm.views.readiness import liveness_view, readiness_view
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from rlmm.access.roles import Client
+    from rlmm.gate.reads import Reads
+    from rlmm.http.entry import Entry
+    from rlmm.http.figures import Figures
+    from rlmm.http.settings import HttpSettings
+    from rlmm.http.sources import Sources
+    from rlmm.views.values import View
+
+    Answer = Callable[["Asked"], Awaitable[web.StreamResponse]]
+
+_log = logging.getLogger(__name__)
+
+NO_STORE: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+"""What is true now is not to be kept by anybody."""
+
+
+class Asked:
+    """One request whose sender may ask it."""
+
+    __slots__ = ("client", "request", "values")
+
+    def __init__(
+        self, request: web.Request, client: Client | None, values: Mapping[str, Any]
+    ) -> None:
+        self.request = request
+        self.client = client
+        self.values = values
+
+
+class Api:
+    """Answers every route."""
+
+    def __init__(
+        self, sources: Sources, settings: HttpSettings, entry: Entry, figures: Figures
+    ) -> None:
+        self._sources = sources
+        self._settings = settings
+        self._entry = entry
+        self._figures = figures
+        self._metrics = MetricsPage(sources, settings, figures)
+        self._document = document(sources.version)
+        self._answers: dict[str, Answer] = {
+            "/livez": self._livez,
+            "/readyz": self._readyz,
+            "/startupz": self._startupz,
+            "/metrics": self._show_metrics,
+            "/openapi.json": self._openapi,
+            "/v1/status": self._status,
+            "/v1/read-token": self._read_token,
+            "/v1/ready": self._ready,
+            "/v1/segments-for": self._segments_for,
+            "/v1/segments": self._segments,
+        }
+
+    def application(self) -> web.Application:
+        """What is served."""
+        application = web.Application(
+            middlewares=[self._guarded], client_max_size=self._settings.client_max_size
+        )
+        for route in ROUTES:
+            application.router.add_route(route.method, route.path, self._handled(route))
+            if route.method == "GET":
+                application.router.add_route("HEAD", route.path, self._handled(route))
+        return application
+
+    # ------------------------------------------------------------------------- every request
+
+    @web.middleware
+    async def _guarded(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        route = request.match_info.route.resource
+        path = "other" if route is None else route.canonical
+        try:
+            response = await handler(request)
+        except web.HTTPException as error:
+            response = _refused_by_status(error)
+        except RlmmError as error:
+            response = refusal(error)
+        except asyncio.CancelledError:
+            self._figures.count(path, 499)
+            raise
+        except ConnectionError:
+            self._figures.count(path, 499)
+            raise
+        except Exception:  # noqa: BLE001 - logged, and told as a fault
+            _log.exception("a request for %s could not be answered", path)
+            response = refusal(RlmmError("a fault of the service: its log says more"))
+        self._figures.count(path, response.status)
+        return response
+
+    def _handled(self, route: Route) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        answer = self._answers.get(route.path, self._question)
+
+        async def handle(request: web.Request) -> web.StreamResponse:
+            client = None
+            if self._is_guarded(route):
+                try:
+                    client = self._entry.identify(request)
+                except NotPermitted as error:
+                    return refusal(error, 401)
+                self._entry.admit(client)
+            values = read_parameters(route.parameters, request.query.items())
+            return await answer(Asked(request, client, values))
+
+        return handle
+
+    def _is_guarded(self, route: Route) -> bool:
+        match route.asks:
+            case Asks.EVERYBODY:
+                return False
+            case Asks.HEALTH:
+                return not self._settings.health_open
+            case Asks.METRICS:
+                return not self._settings.metrics_open
+            case Asks.READER:
+                return True
+
+    # -------------------------------------------------------------------------------- health
+
+    async def _livez(self, asked: Asked) -> web.StreamResponse:
+        shown = liveness_view(
+            self._sources.standing(),
+            asyncio.get_running_loop().time(),
+            self._settings.heartbeat_age_ms_max / 1_000,
+        )
+        return answered(shown, 200 if shown["is_alive"] else 503)
+
+    async def _readyz(self, asked: Asked) -> web.StreamResponse:
+        return self._readiness(asked, is_startup=False)
+
+    async def _startupz(self, asked: Asked) -> web.StreamResponse:
+        return self._readiness(asked, is_startup=True)
+
+    def _readiness(self, asked: Asked, *, is_startup: bool) -> web.StreamResponse:
+        standing = self._sources.standing()
+        shown = readiness_view(standing, is_verbose=asked.values.get("verbose", False))
+        is_fine = self._sources.is_started if is_startup else standing.is_ready
+        response = answered(shown, 200 if is_fine else 503)
+        if not is_fine:
+            response.headers["Retry-After"] = "1"
+        return response
+
+    async def _show_metrics(self, asked: Asked) -> web.StreamResponse:
+        return await self._metrics.answer(asked.request)
+
+    async def _openapi(self, asked: Asked) -> web.StreamResponse:
+        return answered(self._document)
+
+    # ----------------------------------------------------------------------------- questions
+
+    async def _status(self, asked: Asked) -> web.StreamResponse:
+        return answered(questions.status(self._sources, asked.values.get("cluster")))
+
+    async def _read_token(self, asked: Asked) -> web.StreamResponse:
+        _, engine = self._sources.engine(asked.values.get("cluster"))
+        return answered(questions.read_token(engine))
+
+    async def _ready(self, asked: Asked) -> web.StreamResponse:
+        assert asked.client is not None
+        _, engine = self._sources.engine(asked.values.get("cluster"))
+        reads = questions.reads_of(engine, asked.client)
+        return answered(await questions.ready(engine, reads, asked.values, self._settings))
+
+    async def _segments_for(self, asked: Asked) -> web.StreamResponse:
+        assert asked.client is not None
+        lookups = read_lookups(await self._body(asked.request), self._settings.lookups_max)
+        _, engine = self._sources.engine(asked.values.get("cluster"))
+        reads = questions.reads_of(engine, asked.client)
+        return answered(
+            await questions.segments_for(engine, reads, lookups, asked.values, self._settings)
+        )
+
+    async def _segments(self, asked: Asked) -> web.StreamResponse:
+        reads = await self._fresh_reads(asked)
+        slow_s = self._settings.slow_client_ms / 1_000
+        return await stream_segments(asked.request, reads, asked.values, slow_s)
+
+    async def _question(self, asked: Asked) -> web.StreamResponse:
+        ask = QUESTIONS[asked.request.path.rpartition("/")[2]]
+        return answered(ask(await self._fresh_reads(asked), asked.values))
+
+    async def _fresh_reads(self, asked: Asked) -> Reads:
+        """Whom to ask, when everything is applied that the answer has to show."""
+        assert asked.client is not None
+        _, engine = self._sources.engine(asked.values.get("cluster"))
+        partition = partition_of(asked.values)
+        await questions.wait_fresh(engine, [partition], asked.values, self._settings)
+        return questions.reads_of(engine, asked.client)
+
+    async def _body(self, request: web.Request) -> object:
+        try:
+            async with asyncio.timeout(self._settings.body_timeout_ms / 1_000):
+                text = await request.read()
+        except TimeoutError:
+            raise web.HTTPRequestTimeout from None
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            raise InvalidArgument("the body is no JSON") from None
+
+
+def answered(shown: View, status: int = 200) -> web.Response:
+    """An answer in JSON."""
+    text = json.dumps(shown, ensure_ascii=True)
+    return web.Response(
+        text=text + "\n", status=status, content_type="application/json", headers=NO_STORE
+    )
+
+
+def refusal(error: RlmmError, status: int | None = None) -> web.Response:
+    """An error in JSON."""
+    status = status or status_of(error)
+    response = answered({"error": error_view(error)}, status)
+    response.headers.update(headers_of(error, status))
+    return response
+
+
+def _refused_by_status(error: web.HTTPException) -> web.Response:
+    """What HTTP itself refuses: paths and methods that do not exist, bodies that are too large."""
+    if error.status == 404:
+        return refusal(NotFound("there is no such path; /openapi.json says which there are"))
+    if error.status == 405:
+        response = refusal(UnknownMethod("this path is not asked like this"), 405)
+        response.headers["Allow"] = error.headers.get("Allow", "GET")
+        return response
+    return refusal(InvalidArgument(error.reason.lower()), error.status)

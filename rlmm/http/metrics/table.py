@@ -1,0 +1,32 @@
+"""Every metric there is, in the order in which they are described. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rlmm.http.metrics.of_clusters import ASKED, FOLLOWING, HELD
+from rlmm.http.metrics.of_parts import LOGS, PLACES, SNAPSHOTS, USER_PARTITIONS, WATCHES
+from rlmm.http.metrics.of_process import ACCESS, HTTP, LINES, RESOURCES, SIDECAR, STANDING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rlmm.http.metrics.metric import Metric
+
+GROUPS: Final[Mapping[str, tuple[Metric, ...]]] = {
+    "The process": STANDING,
+    "What a cluster is followed by": FOLLOWING,
+    "What is held": HELD,
+    "What is asked and written": ASKED,
+    "Snapshots": SNAPSHOTS,
+    "Single metadata partitions": PLACES,
+    "Single user partitions": USER_PARTITIONS,
+    "The log": LOGS,
+    "Whose assignment is followed": WATCHES,
+    "The frame protocol": SIDECAR,
+    "Who is let in": ACCESS,
+    "HTTP": HTTP,
+    "Log lines": LINES,
+    "Resources": RESOURCES,
+}
+METRICS: Final = tuple(metric for group in GROUPS.values() for metric in group)

@@ -1,0 +1,92 @@
+"""The OpenAPI 3.1 document, made of the tables of routes and schemas. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rlmm.http.routes import NDJSON, ROUTES, Asks
+from rlmm.http.schemas import SCHEMAS, ref
+
+if TYPE_CHECKING:
+    from rlmm.http.parameters import Parameter
+    from rlmm.http.routes import Route
+    from rlmm.views.values import View
+
+JSON: Final = "application/json"
+_MEANINGS: Final = {
+    400: "The question cannot be meant.",
+    401: "Nobody knows who is asking.",
+    403: "Who is asking may not ask this.",
+    404: "Nothing is known of the user partition, or of the cluster.",
+    408: "The body did not come in time.",
+    413: "The body is too large.",
+    421: "The user partition is not this service's: ask who has it.",
+    429: "Too much at once: fewer, or later.",
+    503: "Not ready: wait, and ask again.",
+}
+_ABOUT: Final = (
+    "Health, metrics and every question about the metadata of Kafka's tiered storage. Nothing is "
+    "written here. Offsets are numbers of 64 bits: a client that holds numbers as floating point "
+    "loses the last digits above 2^53."
+)
+
+
+def document(version: str) -> View:
+    """The whole; *version* is that of the program."""
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "rlmm", "version": version, "description": _ABOUT},
+        "paths": {route.path: {route.method.lower(): _operation(route)} for route in ROUTES},
+        "components": {
+            "schemas": dict(SCHEMAS),
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _operation(route: Route) -> View:
+    shown: View = {
+        "operationId": route.name,
+        "summary": route.summary,
+        "parameters": [_parameter(one) for one in route.parameters],
+        "responses": _responses(route),
+    }
+    if route.body is not None:
+        shown["requestBody"] = {"required": True, "content": _content(JSON, route.body)}
+    if route.asks is not Asks.EVERYBODY:
+        # A token is not always needed: see `http.local_role` and its neighbours.
+        shown["security"] = [{}, {"token": []}]
+    return shown
+
+
+def _parameter(parameter: Parameter) -> View:
+    return {
+        "name": parameter.name,
+        "in": "query",
+        "required": parameter.is_required,
+        "description": parameter.description,
+        "schema": parameter.schema,
+    }
+
+
+def _responses(route: Route) -> View:
+    content: View = {}
+    for kind in route.content_types:
+        content |= _content(kind, "SegmentLine" if kind == NDJSON else route.answer)
+    shown: View = {"200": {"description": "The answer.", "content": content}}
+    for status in route.also:
+        shown[str(status)] = {
+            "description": "The same, where it is not so.",
+            "content": _content(JSON, route.answer),
+        }
+    for status in route.errors:
+        shown[str(status)] = {
+            "description": _MEANINGS[status],
+            "content": _content(JSON, "Refused"),
+        }
+    shown["default"] = {"description": "A fault.", "content": _content(JSON, "Refused")}
+    return shown
+
+
+def _content(kind: str, schema: str) -> View:
+    return {kind: {"schema": ref(schema)}}

@@ -1,0 +1,57 @@
+"""From an error to what HTTP says: a status, headers, and a body with all its fields. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rlmm import errors
+from rlmm.wire.errors import error_value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rlmm.errors import RlmmError
+    from rlmm.views.values import View
+
+STATUSES: Final[Mapping[type[errors.RlmmError], int]] = {
+    errors.NotPermitted: 403,
+    errors.RequestError: 400,
+    errors.WrongCluster: 404,
+    errors.NotFound: 404,
+    errors.UnknownMethod: 405,
+    errors.NotAssigned: 421,
+    errors.NotReady: 503,
+    errors.OverBudget: 503,
+    errors.TooBusy: 429,
+    errors.Unresolved: 503,
+    errors.LogUnavailable: 503,
+    errors.LogError: 502,
+}
+"""
+The nearest class above an error counts; every other one is a fault of ours, 500. 421 says what
+`not-assigned` means: this service is not the one to ask, another one may be.
+"""
+_RETRY_S: Final = 1
+"""When to ask again where the error does not say."""
+
+
+def status_of(error: RlmmError) -> int:
+    """The status that says this error."""
+    return next((STATUSES[base] for base in type(error).__mro__ if base in STATUSES), 500)
+
+
+def error_view(error: RlmmError) -> View:
+    """An error as it is shown: what it says on the frame protocol, by name."""
+    code, message, retriable, fields = error_value(error)
+    return {"code": code, "message": message, "retriable": retriable, "fields": fields}
+
+
+def headers_of(error: RlmmError, status: int) -> dict[str, str]:
+    """What stands in the head of the answer because of *error*."""
+    headers = {}
+    if error.retriable:
+        wait_ms = error.retry_after_ms if isinstance(error, errors.NotReady) else 0
+        headers["Retry-After"] = str(max(_RETRY_S, -(-wait_ms // 1_000)))
+    if status == 401:
+        headers["WWW-Authenticate"] = 'Bearer realm="rlmm"'
+    return headers

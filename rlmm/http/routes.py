@@ -1,0 +1,134 @@
+"""
+Every path that is answered, as one table: what it takes, what it answers, and who may ask.
+
+The application is built from it, and so is the OpenAPI document. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from rlmm.http.parameters import (
+    CLUSTER,
+    EPOCH,
+    EPOCH_OR_ALL,
+    FRESHNESS,
+    OFFSET,
+    PARTITION,
+    SEGMENT_ID,
+    TIMEOUT,
+    VERBOSE,
+    Parameter,
+)
+
+
+class Asks(StrEnum):
+    """Who may ask."""
+
+    EVERYBODY = "everybody"
+    HEALTH = "health"
+    """Everybody, unless `http.health_open` is false."""
+    METRICS = "metrics"
+    """Everybody, unless `http.metrics_open` is false."""
+    READER = "reader"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One path."""
+
+    path: str
+    summary: str
+    asks: Asks
+    answer: str
+    """Name of the schema of what is answered with 200."""
+    parameters: tuple[Parameter, ...] = ()
+    method: str = "GET"
+    body: str | None = None
+    """Name of the schema of what is sent with it."""
+    content_types: tuple[str, ...] = ("application/json",)
+    also: tuple[int, ...] = ()
+    """Statuses with an answer of the same form."""
+    errors: tuple[int, ...] = ()
+    """Statuses with an error."""
+
+    @property
+    def name(self) -> str:
+        """What it is called, in a word."""
+        return self.path.strip("/").removeprefix("v1/").replace(".", "-")
+
+
+PREFIX: Final = "/v1/"
+NDJSON: Final = "application/x-ndjson"
+_READ_ERRORS: Final = (400, 401, 403, 404, 421, 429, 503)
+
+
+def _question(
+    name: str, summary: str, answer: str, *parameters: Parameter, fresh: bool = True
+) -> Route:
+    takes = (*PARTITION, *parameters, *(FRESHNESS if fresh else ()), CLUSTER)
+    return Route(PREFIX + name, summary, Asks.READER, answer, takes, errors=_READ_ERRORS)
+
+
+ROUTES: Final = (
+    Route(
+        "/livez", "Whether the process works; 503: start it anew.", Asks.HEALTH, "Liveness",
+        also=(503,), errors=(400, 401, 403, 429),
+    ),
+    Route(
+        "/readyz", "Whether all that is assigned is answered from; 503: not now, and why.",
+        Asks.HEALTH, "Readiness", (VERBOSE,), also=(503,), errors=(400, 401, 403, 429),
+    ),
+    Route(
+        "/startupz", "Whether all that is assigned was answered from at least once.",
+        Asks.HEALTH, "Readiness", (VERBOSE,), also=(503,), errors=(400, 401, 403, 429),
+    ),
+    Route(
+        "/metrics", "Figures for Prometheus; see docs/metrics.md.", Asks.METRICS, "Text",
+        content_types=("text/plain", "application/openmetrics-text"), errors=(400, 401, 403, 429),
+    ),
+    Route("/openapi.json", "This document.", Asks.EVERYBODY, "Document", errors=(400,)),
+    Route(
+        PREFIX + "status", "How the process and its engines stand.", Asks.READER, "Status",
+        (CLUSTER,), errors=(400, 401, 403, 404, 429, 503),
+    ),
+    Route(
+        PREFIX + "read-token", "The offset of the last event applied, by metadata partition.",
+        Asks.READER, "ReadToken", (CLUSTER,), errors=(400, 401, 403, 404, 429, 503),
+    ),
+    _question(
+        "ready", "Whether questions about a user partition are answered; with `timeout_ms`, within "
+        "that time.", "Ready", TIMEOUT, fresh=False,
+    ),
+    _question("segment", "The segment of an id, in whatever state.", "SegmentOrNone", SEGMENT_ID),
+    _question(
+        "segment-for", "The finished segment that holds an offset of a leader epoch.",
+        "SegmentOrNone", EPOCH, OFFSET,
+    ),
+    Route(
+        PREFIX + "segments-for", "An answer to each of many look-ups, in their order.",
+        Asks.READER, "Answers", (*FRESHNESS, CLUSTER), method="POST", body="Lookups",
+        errors=(400, 401, 403, 404, 408, 413, 421, 429, 503),
+    ),
+    _question(
+        "next-segment-with-txn-index", "The first finished segment of a leader epoch from an "
+        "offset on that may have aborted records.", "SegmentOrNone", EPOCH, OFFSET,
+    ),
+    _question(
+        "highest-offset", "The largest offset of a leader epoch that any finished copy reached.",
+        "HighestOffset", EPOCH,
+    ),
+    Route(
+        PREFIX + "segments", "Every segment of a user partition, in whatever state, by rising "
+        "start offset; one object a line where the client accepts " + NDJSON + ".", Asks.READER,
+        "Segments", (*PARTITION, EPOCH_OR_ALL, *FRESHNESS, CLUSTER),
+        content_types=("application/json", NDJSON), errors=_READ_ERRORS,
+    ),
+    _question("size", "Bytes of all segments.", "Size", EPOCH_OR_ALL),
+    _question(
+        "partition-delete", "How far the deletion of a user partition is.", "PartitionDeleteOrNone"
+    ),
+)  # fmt: skip
+"""In the order in which they are described."""

@@ -1,0 +1,106 @@
+"""What can be chosen about HTTP, and why each default is what it is. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rlmm.errors import ConfigError
+
+_INT32_MAX = 2**31 - 1
+_PORT_MAX = 2**16 - 1
+NOWHERE = "none"
+"""An address that says that nothing is listened to."""
+_MOST = {"lookups_max": 10_000}
+
+
+class LocalRole(StrEnum):
+    """What may be asked without a token where nobody from another machine can come."""
+
+    NONE = "none"
+    READER = "reader"
+
+
+@dataclass(frozen=True, slots=True)
+class HttpSettings:
+    """Where health, metrics and the JSON API are reached, and who may use them."""
+
+    listen: str = "127.0.0.1:7405"
+    """`host:port` where HTTP is spoken, `none` for nowhere; port 0 takes a free one, which is
+    logged. The default is for this machine alone, so that nothing is reachable over a network
+    before somebody decides that; containers need `0.0.0.0:7405`, or their probes find nobody."""
+    tls: bool = True
+    """Whether HTTP is encrypted where `tls.certificate_file` is set. `false` is for probes that
+    have no client certificate where `tls.client_certificates` asks for one."""
+    local_role: LocalRole = LocalRole.READER
+    """What `/v1` allows without a token while `listen` is an address of this machine only: reading,
+    which everybody can do who may run a consumer here. On machines that are shared with strangers
+    `none` asks for a token. Off this machine a token is always needed; a request that a proxy has
+    passed on is not of this machine."""
+    health_open: bool = True
+    """Whether `/livez`, `/readyz` and `/startupz` need no token: a kubelet has none. They name
+    partitions and errors, and nothing of what is stored."""
+    metrics_open: bool = True
+    """Whether `/metrics` needs no token. `false` asks for one, which Prometheus can be given; for
+    networks where figures are nobody else's business."""
+    partition_metrics: bool = True
+    """Whether figures of single metadata partitions are among the metrics: some twenty series for
+    each of them, of which a topic has 50 by default. `false` leaves the totals of each cluster."""
+    user_partitions_max: int | None = None
+    """User partitions that have metrics of their own, in the order of their first event; as many
+    as this and no more, since a cluster may have more of them than a Prometheus wants series. Not
+    set: none."""
+    connections_max: int = 256
+    """Connections at a time; one more is refused at once. Far above what probes, scrapes and people
+    need, and far below what would harm the brokers' own connections."""
+    idle_timeout_ms: int = 75_000
+    """A connection on which no request comes, or none is completed, is closed after so long; longer
+    than Prometheus and common proxies keep theirs, so that the side that asks is the one to close
+    it."""
+    body_timeout_ms: int = 10_000
+    """How long a client may take to send what belongs to its request."""
+    slow_client_ms: int = 30_000
+    """How long a client may leave a part of a long answer before it is cut off."""
+    wait_timeout_ms_max: int = 60_000
+    """Longest `timeout_ms` that a question may ask for; more than that is a thing of pollers."""
+    client_max_size: int = 1024 * 1024
+    """Largest body of a request: some five thousand look-ups."""
+    lookups_max: int = 1_000
+    """Look-ups in one request: some milliseconds, which everybody else waits for."""
+    heartbeat_age_ms_max: int = 60_000
+    """When no metadata partition of an engine was looked at for so long, `/livez` says that the
+    process does not work, and whoever watches starts it anew. Looked at is every
+    `pump.bounds_interval_ms`; a machine that is overloaded for half a minute is no reason."""
+    stop_timeout_ms: int = 1_000
+    """How long answers under way may take at the very end, after everything else has ended."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work, naming the key."""
+        for name in (
+            "user_partitions_max", "connections_max", "idle_timeout_ms", "body_timeout_ms",
+            "slow_client_ms", "wait_timeout_ms_max", "client_max_size", "lookups_max",
+            "heartbeat_age_ms_max", "stop_timeout_ms",
+        ):  # fmt: skip
+            value, most = getattr(self, name), _MOST.get(name, _INT32_MAX)
+            if value is None and name == "user_partitions_max":
+                continue
+            if type(value) is not int or not 1 <= value <= most:
+                msg = f"http.{name} must be a whole number from 1 to {most}, got {value!r}"
+                raise ConfigError(msg)
+        _ = self.address
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """Host and port where HTTP is spoken; `None`: nowhere."""
+        if self.listen == NOWHERE:
+            return None
+        host, colon, port = self.listen.rpartition(":")
+        if host.startswith("[") and host.endswith("]"):
+            host = host[1:-1]
+        elif ":" in host:
+            colon = ""
+        is_number = port.isascii() and port.isdigit() and len(port) <= 5
+        if not (host and colon and is_number and int(port) <= _PORT_MAX):
+            msg = f"http.listen must be host:port or {NOWHERE}, got {self.listen!r}"
+            raise ConfigError(msg)
+        return host, int(port)

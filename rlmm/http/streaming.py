@@ -1,0 +1,142 @@
+"""
+Long listings: written page by page, so that neither side ever holds the whole.
+
+A JSON array, or one object a line. Each page is admitted anew. Invariant: a listing that came to
+its end says so, by its bracket or by its last line; where the gate closes in between the last
+element is an error, and who sees neither has not seen all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from aiohttp import web
+
+from rlmm.errors import RlmmError
+from rlmm.gate.listings import next_page
+from rlmm.http.parameters import partition_of
+from rlmm.http.refusals import error_view
+from rlmm.views.segment import segment_view
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rlmm.gate.reads import Reads
+    from rlmm.metadata.paging import Page
+
+JSON: Final = "application/json"
+NDJSON: Final = "application/x-ndjson"
+PAGE: Final = 250
+"""Segments that are written at a time: two milliseconds or so, in which nobody else has a turn."""
+
+
+class Lines:
+    """One object a line; the last one says how many there were."""
+
+    content_type = NDJSON
+
+    def begin(self) -> str:
+        """What stands before everything."""
+        return ""
+
+    def element(self, text: str, *, is_first: bool) -> str:
+        """One more object."""
+        return f"{text}\n"
+
+    def end(self, count: int) -> str:
+        """What stands at the end of all."""
+        return dumps({"end": {"segments": count}}) + "\n"
+
+    def broken(self) -> str:
+        """What stands at the end when the last object was an error."""
+        return ""
+
+
+class Array(Lines):
+    """One array."""
+
+    content_type = JSON
+
+    def begin(self) -> str:
+        """Its bracket."""
+        return "["
+
+    def element(self, text: str, *, is_first: bool) -> str:
+        """One more element, a line each, so that people can read it."""
+        return f"\n{text}" if is_first else f",\n{text}"
+
+    def end(self, count: int) -> str:
+        """The other bracket."""
+        return "\n]\n"
+
+    def broken(self) -> str:
+        """The other bracket all the same: it is JSON, with an error in it."""
+        return "\n]\n"
+
+
+def dumps(value: object) -> str:
+    """JSON without needless spaces."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=True)
+
+
+def form_for(accept: str) -> Lines:
+    """What the client wants to have; an array where it does not care."""
+    wanted = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
+    is_ndjson = any(one in {NDJSON, "application/ndjson", "application/jsonl"} for one in wanted)
+    return Lines() if is_ndjson else Array()
+
+
+async def stream_segments(
+    request: web.Request, reads: Reads, values: Mapping[str, Any], slow_s: float
+) -> web.StreamResponse:
+    """
+    Write the listing. What is refused before its first segment is an error as everywhere.
+
+    Whoever does not take a page for *slow_s* is cut off.
+    """
+    partition, epoch = partition_of(values), values.get("epoch")
+    page = await next_page(reads, partition, epoch, None, PAGE)
+    form = form_for(request.headers.get("Accept", ""))
+    response = web.StreamResponse(headers={"Content-Type": form.content_type})
+    await response.prepare(request)
+    count, text = 0, form.begin()
+    try:
+        while True:
+            text += _written(form, page, is_first=not count)
+            count += len(page.segments)
+            if page.is_last:
+                break
+            async with asyncio.timeout(slow_s):
+                await response.write(text.encode())
+            text = ""
+            page = await next_page(reads, partition, epoch, page.after, PAGE)
+        text += form.end(count)
+    except RlmmError as error:
+        told = dumps({"error": error_view(error)})
+        text += form.element(told, is_first=not count) + form.broken()
+    except TimeoutError:
+        return _cut_off(request, response)
+    try:
+        async with asyncio.timeout(slow_s):
+            await response.write(text.encode())
+            await response.write_eof()
+    except TimeoutError:
+        return _cut_off(request, response)
+    return response
+
+
+def _written(form: Lines, page: Page, *, is_first: bool) -> str:
+    parts = []
+    for segment in page.segments:
+        parts.append(form.element(dumps(segment_view(segment)), is_first=is_first))
+        is_first = False
+    return "".join(parts)
+
+
+def _cut_off(request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
+    """End the connection: the client sees that something is missing."""
+    if request.transport is not None:
+        request.transport.abort()
+    return response

@@ -1,0 +1,76 @@
+"""
+How many orders of listings by page are kept, over all user partitions of one engine.
+
+Time is counted in turns: pages that were asked for and record sets that were applied. An order may
+be given up at any time, because a page needs nothing but its key; so the one that was asked for
+least recently goes when there are too many, and one that nobody asks for goes after a while, also
+where nothing changes.
+
+Invariant: nobody is kept from going on. An order that is still being made, and was asked for a
+moment ago, is not given up for another one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from weakref import WeakValueDictionary
+
+if TYPE_CHECKING:
+    from rlmm.metadata.paging import Order
+
+ORDERS_MAX: Final = 64
+"""Orders of one engine."""
+ORDERS_OF_PARTITION_MAX: Final = 8
+"""Orders of one user partition: each of its events is put into all of them."""
+ABANDONED_TURNS: Final = 100_000
+"""Turns after which nobody seems to come back for an order."""
+AWAITED_TURNS: Final = 1_000
+"""The same for one that somebody was told to ask for again."""
+
+
+class KeptOrders:
+    """The orders there are, by when each was asked for last. Who lets go of one says nothing."""
+
+    __slots__ = ("_by_turn", "_turn")
+
+    def __init__(self) -> None:
+        self._turn = 0
+        self._by_turn: WeakValueDictionary[int, Order] = WeakValueDictionary()
+
+    def __len__(self) -> int:
+        return len(self._by_turn)
+
+    def pass_turn(self) -> None:
+        """Something was asked or applied; what is abandoned by now is given up."""
+        self._turn += 1
+        if self._by_turn:
+            turn, order = next(iter(self._by_turn.items()), (self._turn, None))
+            if order is not None and self._turn - turn > ABANDONED_TURNS:
+                self.give_up(order)
+
+    def note_asked(self, order: Order) -> None:
+        """In this turn *order* is asked for; once in a turn."""
+        self._by_turn.pop(order.turn, None)
+        order.turn = self._turn
+        self._by_turn[self._turn] = order
+
+    def make_room(self, of_partition: list[Order]) -> bool:
+        """
+        Give up what one more order needs: one of those *of_partition*, the least recently asked
+        for first, or of all. False: none may go now, which passes.
+        """
+        if len(of_partition) >= ORDERS_OF_PARTITION_MAX and not self._give_up_one(of_partition):
+            return False
+        return len(self) < ORDERS_MAX or self._give_up_one(list(self._by_turn.values()))
+
+    def give_up(self, order: Order) -> None:
+        """Let *order* go at once, wherever it is held."""
+        self._by_turn.pop(order.turn, None)
+        order.give_up()
+
+    def _give_up_one(self, orders: list[Order]) -> bool:
+        for order in orders:
+            if not order.is_awaited or self._turn - order.turn > AWAITED_TURNS:
+                self.give_up(order)
+                return True
+        return False

@@ -1,0 +1,39 @@
+"""
+Since when copies are open: a copy that nobody finishes any more holds objects that nobody finds.
+
+Nothing is kept for the answer, and no event costs more for it. An open copy is listed in its epochs
+without a slot, so only such ids are looked at, where any copy is open, the newest epochs first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.metadata.row import STATE_AT, event_timestamp_of
+from rlmm.metadata.segment import SegmentState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rlmm.metadata.partition import PartitionState
+
+_STARTED = SegmentState.COPY_SEGMENT_STARTED.value
+
+
+def oldest_started_ms(states: Iterable[PartitionState]) -> int | None:
+    """Event timestamp of the oldest copy in state COPY_SEGMENT_STARTED; `None` without any."""
+    return min(
+        (event_timestamp_of(row) for state in states for row in _open_rows(state)), default=None
+    )
+
+
+def _open_rows(state: PartitionState) -> Iterator[bytes]:
+    seen: set[bytes] = set()
+    for entry in reversed(state.epochs.values()):
+        if len(seen) == state.counts[_STARTED]:
+            return
+        for uuid in entry.unreferenced:
+            row = state.rows[uuid]
+            if row[STATE_AT] == _STARTED and uuid not in seen:
+                seen.add(uuid)
+                yield row

@@ -1,0 +1,22 @@
+"""
+Shards of the pure-Python engine for all metadata partitions of one log. What they share lives here:
+no state, only how much they keep for readers that may never come back.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rlmm.metadata.kept_orders import KeptOrders
+from rlmm.metadata.python_shard import PythonShard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rlmm.metadata.shard import Shard
+
+
+def python_shards() -> Callable[[int, int], Shard]:
+    """What makes an empty shard of a metadata partition at a position, any number of them."""
+    return partial(PythonShard, kept_orders=KeptOrders())

@@ -1,0 +1,395 @@
+"""
+One connection: bytes in, requests answered in their turn, one write of all answers.
+
+How much one client may hold up others is bounded here: a turn ends after so many requests, bytes of
+answers or milliseconds; the rest stands in line and nothing more is read meanwhile. Answers that
+are not taken stop the reading, too. Invariant: what is read from the socket is answered, refused,
+or the connection is at its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, Final
+
+from rlmm.errors import PartFailed, ProtocolError, RlmmError, TooBusy
+from rlmm.sidecar.reading import NO_FILE, send
+from rlmm.sidecar.session import Session
+from rlmm.sidecar.waiting import Asked, Waits, result_of
+from rlmm.wire.framing import HEAD_BYTES, FrameReader
+from rlmm.wire.messages import answer_frame, id_of, read_request, refusal_frame
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rlmm.access.roles import Peer
+    from rlmm.sidecar.reading import Readers
+    from rlmm.sidecar.session import Surroundings
+
+_log = logging.getLogger(__name__)
+
+HELLO_BYTES_MAX: Final = 64 * 1024
+"""Largest frame of who has not said who it is."""
+TURN_S: Final = 0.002
+"""How long the requests of one connection may take before others have their turn."""
+
+
+class Connection(asyncio.BufferedProtocol):
+    """One client, from its connection to its end."""
+
+    __slots__ = (
+        "_around", "_closing", "_entered", "_fd", "_figures", "_frame_bytes_max", "_frames",
+        "_held_bytes", "_is_last", "_is_turn_due", "_later", "_left", "_line", "_loop", "_peer_of",
+        "_readers", "_session", "_transport", "_waits", "blocked_s", "closing_s", "heard_s",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        around: Surroundings,
+        peer_of: Callable[[asyncio.Transport], Peer],
+        entered: Callable[[Connection], bool],
+        left: Callable[[Connection], None],
+        readers: Readers | None = None,
+    ) -> None:
+        """
+        *entered* says whether there is room for one more; *left* hears that it is over. What comes
+        is taken by *readers*, or without them by the event loop.
+        """
+        self._around = around
+        self._figures = around.figures
+        self._peer_of = peer_of
+        self._entered = entered
+        self._left = left
+        self._readers = readers
+        self._fd = NO_FILE
+        self._loop = asyncio.get_running_loop()
+        self._frames = FrameReader(around.settings.frame_bytes_max)
+        self._frame_bytes_max = around.settings.frame_bytes_max
+        self._session = Session(around)
+        self._waits = Waits(around.settings.waiting_max, around.figures, self._tell)
+        self._transport: Any = None
+        self._line: deque[bytes | tuple[int, Asked]] = deque()
+        """Requests that wait for their turn: as they came, and those that have waited before."""
+        self._is_turn_due = False
+        self._later: list[bytes] = []
+        """Answers of requests that waited, to be written together."""
+        self._held_bytes = 0
+        self._closing = False
+        self._is_last = False
+        """Whether nothing more is read, because all ends."""
+        self.heard_s = self._loop.time()
+        """When the last request came, by the loop's clock."""
+        self.blocked_s: float | None = None
+        """Since when the client has not taken its answers."""
+        self.closing_s: float | None = None
+
+    # --------------------------------------------------------------------- from the transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Somebody has connected."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        settings = self._around.settings
+        transport.set_write_buffer_limits(high=settings.write_buffer_bytes_max)
+        if not self._entered(self):
+            self._figures.refused += 1
+            self.give_up(TooBusy("as many connections as may be are open: try again later"))
+            return
+        self._figures.accepted += 1
+        if self._readers is not None:
+            transport.pause_reading()
+            self._fd = transport.get_extra_info("socket").fileno()
+            self._resume_reading()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where bytes are received: one place for all connections, as they are taken at once."""
+        return self._around.buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Some bytes have come."""
+        self._take(bytes(self._around.buffer[:nbytes]))
+
+    def _take(self, data: bytes) -> None:
+        if self._closing:
+            return
+        figures = self._figures
+        figures.bytes_in += len(data)
+        try:
+            payloads = self._frames.feed(data)
+        except ProtocolError as error:
+            self.give_up(error, "protocol")
+            return
+        line = self._line
+        if (
+            len(payloads) == 1
+            and len(payloads[0]) + HEAD_BYTES == len(data)
+            and not (self._held_bytes or line)
+            and self.blocked_s is None
+        ):
+            # The most common case by far, and nothing of a turn is needed for it.
+            self.heard_s = self._loop.time()
+            answer = self._answered(payloads[0])
+            if answer is not None:
+                figures.bytes_out += len(answer)
+                send(self._fd, answer, self._transport)
+            if self._closing:
+                self.close()
+            return
+        held_bytes = self._frames.held_bytes
+        if held_bytes != self._held_bytes:
+            self._hold(held_bytes)
+            if self._closing:
+                return
+        if payloads:
+            self.heard_s = self._loop.time()
+            line.extend(payloads)
+            if not self._is_turn_due and self.blocked_s is None:
+                self._take_turn()
+
+    def pause_writing(self) -> None:
+        """The client does not take its answers."""
+        if self.blocked_s is None:
+            self.blocked_s = self._loop.time()
+            self._figures.slow_clients += 1
+            self._pause_reading()
+
+    def resume_writing(self) -> None:
+        """It has taken them."""
+        self.blocked_s = None
+        if self._closing:
+            return
+        if self._line:
+            self._wait_for_turn()
+        elif not self._is_last:
+            self._resume_reading()
+
+    def eof_received(self) -> None:
+        """The client is gone, or as good as: who sends nothing more is not waited for."""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It is over, however it came to that."""
+        self._closing = True
+        self._leave_readers()
+        self._fd = NO_FILE
+        self._line.clear()
+        self._later.clear()
+        self._hold(0)
+        self._waits.drop()
+        self._session.leave()
+        self._left(self)
+
+    # ------------------------------------------------------------------------------- its turn
+
+    def _take_turn(self) -> None:
+        """Answer what stands in line, as far as one turn goes."""
+        self._is_turn_due = False
+        if self._closing or self.blocked_s is not None:
+            return
+        line, answers = self._line, []
+        settings = self._around.settings
+        count, size, end_s = settings.pipeline_max, settings.write_buffer_bytes_max, 0.0
+        while line:
+            answer = self._answered(line.popleft())
+            if answer is not None:
+                answers.append(answer)
+            if not line or self._closing:
+                break
+            count -= 1
+            size -= 0 if answer is None else len(answer)
+            now_s = self._loop.time()
+            end_s = end_s or now_s + TURN_S
+            if count <= 0 or size <= 0 or now_s >= end_s:
+                self._wait_for_turn()
+                break
+        if answers:
+            self._write(answers)
+        if self._closing:
+            self.close()
+        elif not line and self._frames.is_broken:
+            self._tell_broken()
+
+    def _wait_for_turn(self) -> None:
+        self._pause_reading()
+        if not self._is_turn_due:
+            self._is_turn_due = True
+            self._loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        self._take_turn()
+        if not self._line and self.blocked_s is None and not (self._closing or self._is_last):
+            self._resume_reading()
+
+    def _pause_reading(self) -> None:
+        if self._readers is None:
+            self._transport.pause_reading()
+        else:
+            self._readers.pause(self._fd)
+
+    def _leave_readers(self) -> None:
+        if self._readers is not None:
+            self._readers.pause(self._fd)
+
+    def _resume_reading(self) -> None:
+        if self._readers is None:
+            self._transport.resume_reading()
+        elif not self._transport.is_closing():
+            self._readers.resume(self._fd, self._take, self._transport)
+
+    def _answered(self, request: bytes | tuple[int, Asked]) -> bytes | None:
+        """The frame that answers or refuses a request; `None`: it comes later."""
+        request_id, method = None, None
+        session = self._session
+        try:
+            if isinstance(request, bytes):
+                request_id, method, args = read_request(request)
+                if session.hello is None:
+                    return self._greeted(request_id, method, args)
+                if session.meter is not None:
+                    session.meter()
+            else:
+                request_id, (method, args) = request
+            value = session.answer(method, args)
+            if type(value) is CoroutineType:
+                self._waits.begin(request_id, method, value)
+                return None
+            frame = answer_frame(request_id, value, self._frame_bytes_max)
+        except RlmmError as error:
+            if isinstance(error, ProtocolError):
+                self._closing = True
+                self._figures.cut_off["protocol"] += 1
+                if request_id is None and isinstance(request, bytes):
+                    request_id = id_of(request)
+            self._figures.refuse(method, error)
+            return refusal_frame(request_id, error)
+        except Exception as error:  # noqa: BLE001 - one request of one client must not end all
+            return self._failed(request_id, method, error)
+        self._figures.answered[method] += 1
+        return frame
+
+    def _greeted(self, request_id: int, method: str, args: list[Any]) -> bytes:
+        """The answer to hello; whoever is refused has to connect anew."""
+        try:
+            value = self._session.greet(method, args, self._peer_of(self._transport))
+        except RlmmError:
+            self._closing = True
+            self._figures.cut_off["hello"] += 1
+            raise
+        self._figures.answered["hello"] += 1
+        return answer_frame(request_id, value)
+
+    def _tell(self, request_id: int, method: str, task: asyncio.Task[object]) -> None:
+        """A request has waited long enough."""
+        self.heard_s = self._loop.time()
+        try:
+            value = result_of(task)
+            if type(value) is Asked:
+                self._line.append((request_id, value))
+                if self.blocked_s is None:
+                    self._wait_for_turn()
+                return
+            frame = answer_frame(request_id, value)
+            self._figures.answered[method] += 1
+        except RlmmError as error:
+            self._figures.refuse(method, error)
+            frame = refusal_frame(request_id, error)
+        except Exception as error:  # noqa: BLE001 - as above
+            frame = self._failed(request_id, method, error)
+        if not self._later:
+            self._loop.call_soon(self._write_later)
+        self._later.append(frame)
+
+    def _failed(self, request_id: int | None, method: str | None, error: Exception) -> bytes:
+        """A fault of ours: told, logged, and no reason to end."""
+        _log.error("a request failed: %s", method, exc_info=error)
+        told = PartFailed(f"{method} failed of a fault of the service: {type(error).__name__}")
+        self._figures.refuse(method, told)
+        return refusal_frame(request_id, told)
+
+    def _write_later(self) -> None:
+        if self._later and not self._transport.is_closing():
+            frames, self._later = self._later, []
+            self._write(frames)
+
+    def _write(self, frames: list[bytes]) -> None:
+        joined = frames[0] if len(frames) == 1 else b"".join(frames)
+        self._figures.bytes_out += len(joined)
+        self._transport.write(joined)
+
+    # --------------------------------------------------------------------------- how it ends
+
+    def give_up(self, error: RlmmError, reason: str | None = None) -> None:
+        """Refuse everything by one frame that belongs to no request, and end."""
+        if reason is not None:
+            self._figures.cut_off[reason] += 1
+            self._figures.refuse(None, error)
+        self._write([refusal_frame(None, error)])
+        self.close()
+
+    def close(self) -> None:
+        """End when the answers that were made are taken; nothing is read any more."""
+        self._closing = True
+        if self.closing_s is None:
+            self.closing_s = self._loop.time()
+        self._write_later()
+        self._leave_readers()
+        self._transport.close()
+
+    def abort(self, reason: str | None = None) -> None:
+        """End now."""
+        if reason is not None:
+            self._figures.cut_off[reason] += 1
+        self._closing = True
+        self._leave_readers()
+        self._transport.abort()
+
+    def stop_reading(self) -> None:
+        """Take no more requests; those in line are answered, or refused by the engine."""
+        self._is_last = True
+        self._pause_reading()
+
+    @property
+    def has_line(self) -> bool:
+        """Whether requests stand in line whose turn will come."""
+        return bool(self._line) and self.blocked_s is None
+
+    @property
+    def waits(self) -> Waits:
+        """What is under way."""
+        return self._waits
+
+    @property
+    def is_welcome(self) -> bool:
+        """Whether who was let in still would be."""
+        return self._session.is_welcome
+
+    @property
+    def state(self) -> str:
+        """In one word, for statistics."""
+        if self._closing:
+            return "closing"
+        if self.blocked_s is not None:
+            return "slow"
+        if not self._session.is_known:
+            return "greeting"
+        return "waiting" if self._waits else "idle"
+
+    def _tell_broken(self) -> None:
+        try:
+            self._frames.feed(b"")
+        except ProtocolError as error:
+            self.give_up(error, "protocol")
+
+    def _hold(self, held_bytes: int) -> None:
+        """Account for the bytes of an unfinished frame; there is only so much room for all."""
+        figures = self._figures
+        figures.held_bytes += held_bytes - self._held_bytes
+        self._held_bytes = held_bytes
+        if self._closing:
+            return
+        if held_bytes > HELLO_BYTES_MAX and not self._session.is_known:
+            self.give_up(ProtocolError(f"no hello is larger than {HELLO_BYTES_MAX} bytes"), "hello")
+        elif figures.held_bytes > self._around.settings.received_bytes_max:
+            self.abort("memory")

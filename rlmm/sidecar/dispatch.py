@@ -1,0 +1,274 @@
+"""
+From a method and its arguments to the value that answers it: a table of small functions.
+
+Each reads its arguments and asks at once; nothing waits here. Invariant of the order in which a
+request is judged: what is wrong in it is said before what its sender may, and that before what is
+assigned and whether it is ready.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from rlmm.errors import InvalidArgument, NotAssigned, RlmmError
+from rlmm.gate.admission import Gate
+from rlmm.gate.reads import Reads
+from rlmm.metadata.codec.encoding import encode
+from rlmm.metadata.ids import INT32_MAX
+from rlmm.metadata.paging import Page, PageKey
+from rlmm.wire.errors import error_value
+from rlmm.wire.forms import flag, refuse
+from rlmm.wire.methods import METHODS
+from rlmm.wire.questions import (
+    page_value,
+    read_lookups,
+    read_page_key,
+)
+from rlmm.wire.rows import row_value
+from rlmm.wire.values import (
+    deletion_value,
+    read_delete,
+    read_partition,
+    read_partitions,
+    read_segment,
+    read_segment_id,
+    read_update,
+    segment_value,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rlmm.metadata.events import Event
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.metadata.shard import Shard
+    from rlmm.sidecar.settings import SidecarSettings
+
+Args = list[Any]
+_SEGMENT_BYTES: Final = 130
+"""Most bytes of a segment's fixed fields on the wire."""
+_EPOCH_BYTES: Final = 15
+_ERROR_BYTES: Final = 1_024
+"""About as many has an error."""
+_ANSWER_ROOM: Final = 1_024
+"""Bytes of a frame that are left for what stands around the segments of an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What one answer may hold."""
+
+    lookups_max: int
+    page_max: int
+    answer_bytes_max: int
+
+    @classmethod
+    def of(cls, settings: SidecarSettings) -> Bounds:
+        """The bounds that *settings* set."""
+        return cls(settings.lookups_max, settings.page_max, settings.frame_bytes_max - _ANSWER_ROOM)
+
+
+Ask = "Callable[[Reads, Args, Bounds], object]"
+
+
+def _segment_for(reads: Reads, args: Args, _: Bounds) -> object:
+    partition, epoch, offset = args
+    found = reads.row_for(read_partition(partition), epoch, offset)
+    return None if found is None else row_value(*found)
+
+
+def _segment(reads: Reads, args: Args, _: Bounds) -> object:
+    partition, uuid = args
+    found = reads.segment(read_segment_id(read_partition(partition), uuid))
+    return None if found is None else segment_value(found)
+
+
+def _segments_for(reads: Reads, args: Args, bounds: Bounds) -> object:
+    lookups = read_lookups(args[0])
+    if len(lookups) > bounds.lookups_max:
+        msg = f"{len(lookups)} look-ups in one request, allowed are {bounds.lookups_max}"
+        raise InvalidArgument(msg)
+    answers: list[object] = []
+    size = 0
+    for partition, epoch, offset in lookups:
+        try:
+            found = reads.row_for(partition, epoch, offset)
+        except RlmmError as error:
+            answers.append((error_value(error), None))
+            size += _ERROR_BYTES
+        else:
+            answers.append((None, None if found is None else row_value(*found)))
+            size += 0 if found is None else _SEGMENT_BYTES + len(found[1])
+        if size > bounds.answer_bytes_max:
+            msg = f"{len(lookups)} look-ups have no room in one answer, ask for fewer at once"
+            raise InvalidArgument(msg)
+    return answers
+
+
+def _highest_offset(reads: Reads, args: Args, _: Bounds) -> object:
+    partition, epoch = args
+    return reads.highest_offset(read_partition(partition), epoch)
+
+
+def _next_segment_with_txn_index(reads: Reads, args: Args, _: Bounds) -> object:
+    partition, epoch, offset = args
+    found = reads.next_segment_with_txn_index(read_partition(partition), epoch, offset)
+    return None if found is None else segment_value(found)
+
+
+def _list_segments(reads: Reads, args: Args, bounds: Bounds) -> object:
+    partition, after, limit = args
+    return _page(reads, read_partition(partition), None, after, limit, bounds)
+
+
+def _list_segments_by_epoch(reads: Reads, args: Args, bounds: Bounds) -> object:
+    partition, epoch, after, limit = args
+    asked = read_partition(partition)
+    if epoch is None:
+        refuse("a leader epoch", f"a number from 0 to {INT32_MAX}", epoch)
+    return _page(reads, asked, epoch, after, limit, bounds)
+
+
+def _page(
+    reads: Reads,
+    partition: TopicIdPartition,
+    epoch: int | None,
+    after: object,
+    limit: object,
+    bounds: Bounds,
+) -> object:
+    """A page, cut where it would not fit into a frame; one segment always fits."""
+    key = read_page_key(after)
+    if type(limit) is not int or limit < 1:
+        refuse("the limit of a page", "a number above 0", limit)
+    page = reads.page(partition, epoch, after=key, limit=min(limit, bounds.page_max))
+    size = 0
+    for number, segment in enumerate(page.segments):
+        size += _size_of(segment)
+        if size > bounds.answer_bytes_max and number:
+            shown = page.segments[:number]
+            behind = PageKey(shown[-1].start_offset, shown[-1].id.uuid)
+            return page_value(Page(shown, behind, is_last=False))
+    return page_value(page)
+
+
+def _size_of(segment: SegmentMetadata) -> int:
+    """Bytes that it has on the wire at most."""
+    custom = segment.custom_metadata
+    return (
+        _SEGMENT_BYTES + _EPOCH_BYTES * len(segment.epochs) + (0 if custom is None else len(custom))
+    )
+
+
+def _remote_log_size(reads: Reads, args: Args, _: Bounds) -> object:
+    partition, epoch = args
+    asked = read_partition(partition)
+    return reads.size(asked) if epoch is None else reads.size_of_epoch(asked, epoch)
+
+
+def _partition_delete(reads: Reads, args: Args, _: Bounds) -> object:
+    found = reads.partition_delete(read_partition(args[0]))
+    return None if found is None else deletion_value(found)
+
+
+def _is_ready(reads: Reads, args: Args, _: Bounds) -> object:
+    return reads.is_ready(read_partition(args[0]))
+
+
+READS: Final[Mapping[str, Callable[[Reads, Args, Bounds], object]]] = {
+    "segment_for": _segment_for,
+    "segment": _segment,
+    "segments_for": _segments_for,
+    "highest_offset": _highest_offset,
+    "next_segment_with_txn_index": _next_segment_with_txn_index,
+    "list_segments": _list_segments,
+    "list_segments_by_epoch": _list_segments_by_epoch,
+    "remote_log_size": _remote_log_size,
+    "partition_delete": _partition_delete,
+    "is_ready": _is_ready,
+}
+"""What the engine is asked."""
+COUNTS: Final = {name: len(METHODS[name].args) for name in READS}
+"""How many arguments each has without options."""
+
+
+def _pass(_: TopicIdPartition) -> Shard:
+    raise NotAssigned("")
+
+
+_SIEVE: Final = Reads(Gate(), _pass)
+
+
+def require_sound(method: str, args: Args, bounds: Bounds) -> None:
+    """Refuse a read that cannot be meant, without asking anybody: before it waits for long."""
+    try:
+        READS[method](_SIEVE, args, bounds)
+    except NotAssigned:
+        return
+
+
+def partitions_of(method: str, args: Args) -> list[TopicIdPartition]:
+    """What a read is about."""
+    if method == "segments_for":
+        return [partition for partition, _, _ in read_lookups(args[0])]
+    return [read_partition(args[0])]
+
+
+# ------------------------------------------------------------------------------------- writes
+
+
+def _added(args: Args) -> Event:
+    return read_segment(read_partition(args[0]), args[1])
+
+
+def _updated(args: Args) -> Event:
+    return read_update(args[:6])
+
+
+def _deleted(args: Args) -> Event:
+    return read_delete(args[:4])
+
+
+_EVENTS: Final[Mapping[str, Callable[[Args], Event]]] = {
+    "add_segment": _added,
+    "update_segment": _updated,
+    "put_partition_delete": _deleted,
+}
+
+
+def read_event(method: str, args: Args) -> Event:
+    """The event that a write is to store, if one may be stored at all."""
+    event = _EVENTS[method](args)
+    encode(event)
+    return event
+
+
+def event_partition(event: Any) -> TopicIdPartition:
+    """The user partition that an event from the wire is about."""
+    partition: TopicIdPartition = getattr(event, "partition", None) or event.id.partition
+    return partition
+
+
+def event_broker(event: Any) -> int:
+    """The broker that says so."""
+    broker_id: int = event.broker_id
+    return broker_id
+
+
+# ---------------------------------------------------------------------------------- assignment
+
+
+def read_assign(args: Args) -> tuple[list[TopicIdPartition], bool]:
+    """What a broker has, leaders and followers alike, and whether that is all."""
+    leaders, followers, complete = args
+    return (
+        [*read_partitions(leaders), *read_partitions(followers)],
+        flag(complete, "complete"),
+    )
+
+
+def read_stop(args: Args) -> list[TopicIdPartition]:
+    """What a broker does not have any more."""
+    return read_partitions(args[0])

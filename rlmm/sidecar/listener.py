@@ -1,0 +1,280 @@
+"""
+The frame server as a part of the process: where it listens, who is connected, and its end.
+
+Invariant: when `run` has ended there is no connection, no task and no socket file of it left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import resource
+import socket
+import struct
+from typing import TYPE_CHECKING
+
+from rlmm.access.peers import is_loopback, tcp_peer
+from rlmm.access.roles import Peer
+from rlmm.errors import ConfigError
+from rlmm.sidecar.connection import Connection
+from rlmm.sidecar.reading import Readers, readers
+from rlmm.sidecar.unix_socket import UnixSocket
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from rlmm.sidecar.figures import SidecarStatistics
+    from rlmm.sidecar.session import Surroundings
+
+_log = logging.getLogger(__name__)
+
+_FILES_KEPT = 512
+"""Files that the process needs beside connections: its log, snapshots, connections to brokers."""
+_BACKLOG = 1_024
+_LOOKS = 8
+"""How often each time-out is looked at before it is over."""
+_LOOK_LEAST_S, _LOOK_MOST_S = 0.01, 1.0
+_WAIT_SHARE = 0.5
+"""Share of the deadline that answers under way have to end by themselves."""
+
+
+class Sidecar:
+    """The frame server. Listens as long as `run` runs."""
+
+    def __init__(
+        self, around: Surroundings, unix_path: Path | None, *, may_do_without: bool = False
+    ) -> None:
+        """
+        *unix_path* is where the Unix socket is; `None` opens none. Where it *may do without*, a
+        path that cannot be used is logged and no reason to end.
+        """
+        self._may_do_without = may_do_without
+        self._around = around
+        self._unix_path = unix_path
+        self._connections: set[Connection] = set()
+        self._connections_max = around.settings.connections_max
+        self._is_ending = False
+        self._gone = asyncio.Event()
+        self._look: asyncio.TimerHandle | None = None
+        self._readers: Readers | None = None
+        self._door_generation = around.door.generation
+        self.listening = asyncio.Event()
+        """Set while connections are taken."""
+        self.addresses: list[tuple[str, int]] = []
+        """Where TCP connections are taken, once they are."""
+
+    async def run(self) -> None:
+        """
+        Listen until cancelled; then answer what is under way, and end it within the deadline.
+
+        Raises `ConfigError` where it cannot listen where it is told to.
+        """
+        self._connections_max = files_for(self._around.settings.connections_max)
+        self._readers = readers()
+        servers: list[asyncio.Server] = []
+        unix: UnixSocket | None = None
+        try:
+            unix = await self._open_unix()
+            if unix is not None:
+                servers.append(await self._listen_unix(unix))
+            if self._around.settings.address is not None:
+                servers.append(await self._listen_tcp(*self._around.settings.address))
+            self._look_after_all()
+            self.listening.set()
+            await asyncio.Event().wait()
+        finally:
+            self._is_ending = True
+            self.listening.clear()
+            for server in servers:
+                server.close()
+            if unix is not None:
+                unix.socket.close()
+                unix.remove()
+            try:
+                await self._end()
+            finally:
+                if self._look is not None:
+                    self._look.cancel()
+                if self._readers is not None:
+                    self._readers.close()
+
+    async def _open_unix(self) -> UnixSocket | None:
+        if self._unix_path is None:
+            return None
+        try:
+            return await asyncio.to_thread(
+                UnixSocket, self._unix_path, self._around.settings.mode, _BACKLOG
+            )
+        except ConfigError as error:
+            if not self._may_do_without:
+                raise
+            _log.warning("no Unix socket is opened: %s", error)
+            return None
+
+    async def _listen_unix(self, unix: UnixSocket) -> asyncio.Server:
+        server = await asyncio.get_running_loop().create_unix_server(
+            lambda: self._connection(_unix_peer, self._readers),
+            sock=unix.socket,
+            backlog=_BACKLOG,
+        )
+        _log.info("listening at %s", unix.path)
+        return server
+
+    async def _listen_tcp(self, host: str, port: int) -> asyncio.Server:
+        context = self._around.door.ssl_context()
+        hello_s = self._around.settings.hello_timeout_ms / 1_000
+        taken_by = self._readers if context is None else None
+        try:
+            server = await asyncio.get_running_loop().create_server(
+                lambda: self._connection(tcp_peer, taken_by), host, port, ssl=context,
+                backlog=_BACKLOG, ssl_handshake_timeout=None if context is None else hello_s,
+            )  # fmt: skip
+        except OSError as error:
+            msg = f"sidecar.listen {host}:{port} cannot be used: {error.strerror or error}"
+            raise ConfigError(msg) from error
+        self.addresses = [found.getsockname()[:2] for found in server.sockets]
+        for address in self.addresses:
+            _log.info("listening at %s:%d%s", *address, "" if context is None else ", with TLS")
+            if context is None and not is_loopback(address):
+                _log.warning(
+                    "at %s:%d nothing is encrypted: tls.certificate_file is not set", *address
+                )
+        return server
+
+    def _connection(
+        self, peer_of: Callable[[asyncio.Transport], Peer], taken_by: Readers | None
+    ) -> Connection:
+        return Connection(self._around, peer_of, self._enter, self._leave, taken_by)
+
+    def _enter(self, connection: Connection) -> bool:
+        if len(self._connections) >= self._connections_max or self._is_ending:
+            return False
+        self._connections.add(connection)
+        return True
+
+    def _leave(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        if not self._connections:
+            self._gone.set()
+
+    # -------------------------------------------------------------------------------- limits
+
+    def _look_after_all(self) -> None:
+        """Cut off who is silent, or does not take its answers, for too long; and look again."""
+        settings = self._around.settings
+        loop = asyncio.get_running_loop()
+        self._send_away_who_is_unwelcome()
+        now_s = loop.time()
+        slow_s, hello_s = settings.slow_client_ms / 1_000, settings.hello_timeout_ms / 1_000
+        idle_s = settings.idle_timeout_ms / 1_000
+        for connection in list(self._connections):
+            blocked_s = connection.blocked_s or connection.closing_s
+            if blocked_s is not None:
+                if now_s - blocked_s >= slow_s:
+                    connection.abort("slow")
+                continue
+            state = connection.state
+            if state == "greeting" and now_s - connection.heard_s >= hello_s:
+                connection.abort("hello")
+            elif state == "idle" and now_s - connection.heard_s >= idle_s:
+                connection.abort("idle")
+        look_s = min(slow_s, hello_s, idle_s) / _LOOKS
+        look_s = min(max(look_s, _LOOK_LEAST_S), _LOOK_MOST_S)
+        self._look = loop.call_later(look_s, self._look_after_all)
+
+    def _send_away_who_is_unwelcome(self) -> None:
+        """End connections whose right was taken away."""
+        generation = self._around.door.generation
+        if generation != self._door_generation:
+            self._door_generation = generation
+            for connection in list(self._connections):
+                if not connection.is_welcome:
+                    connection.abort("unwelcome")
+
+    def statistics(self) -> SidecarStatistics:
+        """What came in and what became of it."""
+        states: dict[str, int] = dict.fromkeys(
+            ("greeting", "idle", "waiting", "slow", "closing"), 0
+        )
+        for connection in self._connections:
+            states[connection.state] += 1
+        return self._around.figures.statistics(states, self._connections_max)
+
+    # --------------------------------------------------------------------------------- the end
+
+    async def _end(self) -> None:
+        """Let end what is under way; refuse the rest, close, and leave nobody behind."""
+        loop = asyncio.get_running_loop()
+        stop_s = self._around.settings.stop_timeout_ms / 1_000
+        deadline_s = loop.time() + stop_s
+        for connection in self._connections:
+            connection.stop_reading()
+        tasks = [task for one in self._connections for task in one.waits.tasks()]
+        if tasks:
+            await asyncio.wait(tasks, timeout=stop_s * _WAIT_SHARE)
+        for connection in self._connections:
+            connection.waits.cancel()
+        tasks = [task for task in tasks if not task.done()]
+        if tasks:
+            await asyncio.wait(tasks, timeout=max(0.0, deadline_s - loop.time()))
+        await asyncio.sleep(0)  # what has just ended is told in the next turn
+        while self._has_lines() and loop.time() < deadline_s:  # noqa: ASYNC110 - waits for turns
+            await asyncio.sleep(0)
+        for connection in list(self._connections):
+            connection.close()
+        if not await self._all_gone(deadline_s):
+            for connection in list(self._connections):
+                connection.abort("stop")
+            await self._all_gone(loop.time() + 1.0)
+
+    def _has_lines(self) -> bool:
+        return any(connection.has_line for connection in self._connections)
+
+    async def _all_gone(self, deadline_s: float) -> bool:
+        self._gone.clear()
+        if not self._connections:
+            return True
+        try:
+            async with asyncio.timeout_at(deadline_s):
+                await self._gone.wait()
+        except TimeoutError:
+            return False
+        return True
+
+
+def files_for(connections_max: int) -> int:
+    """
+    How many of so many connections the system has files for. The limit is raised as far as it goes;
+    what is then still missing is logged.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections_max + _FILES_KEPT
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft_max = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        if soft_max > soft:
+            try:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft_max, hard))
+                soft = soft_max
+            except (OSError, ValueError) as error:
+                _log.warning("the limit of open files cannot be raised: %s", error)
+        if soft < wanted:
+            had = max(1, soft - _FILES_KEPT)
+            _log.warning(
+                "the system allows this process %d open files: of sidecar.connections_max = %d "
+                "connections it takes %d; allow %d files for all of them",
+                soft, connections_max, had, wanted,
+            )  # fmt: skip
+            return had
+    return connections_max
+
+
+def _unix_peer(transport: asyncio.Transport) -> Peer:
+    found = transport.get_extra_info("socket")
+    size = struct.calcsize("3i")
+    try:
+        answer = found.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+        _, uid, _ = struct.unpack("3i", answer)
+    except (OSError, AttributeError, struct.error):
+        uid = None
+    return Peer("unix", uid=uid)

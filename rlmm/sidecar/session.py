@@ -1,0 +1,293 @@
+"""
+One client: who it is, which engine it is answered from, and what it may ask.
+
+Everything is answered or refused at once, but for what has to wait: that comes as a coroutine.
+Roles are judged behind what is wrong in a request and before what is assigned. Before a client has
+said who it is, it may nothing, and is not told which methods there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from rlmm.access.roles import Role
+from rlmm.errors import NotPermitted, NotReady, ProtocolError, UnknownMethod
+from rlmm.sidecar import waiting
+from rlmm.sidecar.dispatch import (
+    COUNTS,
+    READS,
+    Args,
+    Bounds,
+    event_broker,
+    read_assign,
+    read_event,
+    read_stop,
+    require_sound,
+)
+from rlmm.wire.hello import HelloAnswer, Limits, agree, hello_answer_value, read_hello
+from rlmm.wire.methods import METHODS
+from rlmm.wire.options import read_read_options, read_wait_options, read_write_options
+from rlmm.wire.values import read_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rlmm.access.door import Door
+    from rlmm.access.roles import Client, Peer
+    from rlmm.engine import Engine
+    from rlmm.gate.reads import Reads
+    from rlmm.sidecar.brokers import Broker
+    from rlmm.sidecar.clusters import Clusters
+    from rlmm.sidecar.figures import Figures
+    from rlmm.sidecar.settings import SidecarSettings
+    from rlmm.wire.hello import Hello
+    from rlmm.wire.methods import Method
+
+
+_RECEIVED_BYTES: Final = 256 * 1024
+"""Most bytes that are taken from a socket at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What every session of one frame server shares."""
+
+    settings: SidecarSettings
+    clusters: Clusters
+    door: Door
+    figures: Figures
+    status: Callable[[Engine], Mapping[str, object]]
+    """How an engine stands, for people."""
+    server: str
+    """Name and version of this program."""
+    mode: str
+    buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(_RECEIVED_BYTES)))
+    """Where what is received stands for a moment."""
+
+
+class Session:
+    """What one client asks, from its hello on."""
+
+    __slots__ = (
+        "_around", "_bounds", "_client", "_engine", "_reads", "broker", "hello", "meter",
+    )  # fmt: skip
+
+    def __init__(self, around: Surroundings) -> None:
+        self._around = around
+        self._bounds = Bounds.of(around.settings)
+        self.hello: Hello | None = None
+        """What the client has said of itself; `None` while it has not."""
+        self._engine: Engine | None = None
+        """Whose cluster is known to be the client's."""
+        self._reads: Reads | None = None
+        self._client: Client | None = None
+        """Who this is, counted as one connection of it."""
+        self.broker: Broker | None = None
+        self.meter: Callable[[], None] | None = None
+        """Called for each request where only so many are allowed; raises `TooBusy`."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the client has said who it is."""
+        return self.hello is not None
+
+    @property
+    def client(self) -> Client:
+        """Who this is; only asked of who is known."""
+        client = self._client
+        assert client is not None
+        return client
+
+    @property
+    def is_welcome(self) -> bool:
+        """Whether who was let in still would be."""
+        return self._client is None or self._around.door.is_valid(self._client)
+
+    def leave(self) -> None:
+        """The connection is over."""
+        if self._client is not None:
+            self._around.door.limits.leave(self._client)
+
+    # ------------------------------------------------------------------------------- hello
+
+    def greet(self, method: str, args: Args, peer: Peer) -> dict[str, object]:
+        """Answer the first request, after which the client is known or the connection ends."""
+        if method != "hello":
+            raise NotPermitted("the first request must be hello: nothing else is answered before")
+        METHODS["hello"].require_count(args)
+        hello = read_hello(args[0])
+        version = agree(hello.versions)
+        door = self._around.door
+        client = door.identify(peer, hello.token)
+        client.require_broker(hello.broker_id)
+        door.limits.enter(client)
+        self.hello, self._client, self.meter = hello, client, door.limits.meter(client)
+        try:
+            engine = self.engine()
+        except NotReady:
+            identity = None
+        except BaseException:
+            self.hello = None
+            raise
+        else:
+            identity = engine.identity
+        settings = self._around.settings
+        return hello_answer_value(
+            HelloAnswer(
+                version,
+                self._around.server,
+                None if identity is None else identity.cluster_id,
+                None if identity is None else identity.topic_id,
+                None if identity is None else identity.partition_count,
+                client.role.value,
+                self._around.mode,
+                Limits(
+                    settings.frame_bytes_max,
+                    settings.pipeline_max,
+                    settings.waiting_max,
+                    settings.lookups_max,
+                    settings.page_max,
+                    settings.idle_timeout_ms,
+                ),
+            )
+        )
+
+    def engine(self) -> Engine:
+        """The engine of the client's cluster; raises why there is none, or not yet."""
+        if self._engine is not None:
+            return self._engine
+        hello = self.hello
+        assert hello is not None
+        clusters = self._around.clusters
+        may_teach = self.client.role.may(Role.BROKER)
+        engine = clusters.find(hello.cluster_id, hello.bootstrap, may_teach=may_teach)
+        is_right = clusters.require_right(engine, hello.cluster_id)
+        if hello.broker_id is not None and (self.broker is None or not self.broker.is_of(engine)):
+            self.broker = clusters.brokers(engine).meet(hello.broker_id, hello.instance)
+        if is_right:
+            self._engine = engine
+            self._reads = self._reads_of(engine)
+        return engine
+
+    def reads(self) -> Reads:
+        """The questions that this client may ask."""
+        return self._reads or self._reads_of(self.engine())
+
+    def _reads_of(self, engine: Engine) -> Reads:
+        if self.broker is not None:
+            return self.broker.reads
+        return engine.reads.of_everyone() if self.client.role is Role.ADMIN else engine.reads
+
+    # ------------------------------------------------------------------------------ requests
+
+    def answer(self, method: str, args: Args) -> object:
+        """
+        The value that answers a request, or a coroutine that gives it when it has waited.
+
+        Raises the refusal.
+        """
+        ask = READS.get(method)
+        if ask is None:
+            return self._other(method, args)
+        if len(args) != COUNTS[method]:
+            return self._optional(method, args)
+        reads = self._reads
+        if reads is None:
+            require_sound(method, args, self._bounds)
+            try:
+                reads = self.reads()
+            except NotReady:
+                if method == "is_ready":
+                    return False
+                raise
+        return ask(reads, args, self._bounds)
+
+    def ask(self, method: str, args: Args) -> object:
+        """The value that answers a read without options, now."""
+        return READS[method](self.reads(), args, self._bounds)
+
+    def _optional(self, method: str, args: Args) -> object:
+        """A read with options."""
+        METHODS[method].require_count(args)
+        options = read_read_options(args[-1])
+        question = args[:-1]
+        require_sound(method, question, self._bounds)
+        if not options.waits:
+            return self.ask(method, question)
+        return waiting.read(self, method, question, options)
+
+    def _other(self, method: str, args: Args) -> object:
+        found = METHODS.get(method)
+        if found is None:
+            msg = f"there is no method {method!a:.80}"
+            raise UnknownMethod(msg)
+        found.require_count(args)
+        if found.is_write:
+            event = read_event(method, args)
+            options = read_write_options(args[-1] if _has_options(found, args) else None)
+            self._require(found)
+            self.client.require_author(event_broker(event))
+            return waiting.write(self, event, options)
+        return _OTHERS[method](self, found, args)
+
+    def _require(self, method: Method) -> None:
+        self.client.require_role(method.role, method.name)
+
+    def _again(self, method: Method, args: Args) -> object:
+        raise ProtocolError("hello is said once, as the first request of a connection")
+
+    def _ping(self, method: Method, args: Args) -> object:
+        return None
+
+    def _wait_ready(self, method: Method, args: Args) -> object:
+        partition = read_partition(args[0])
+        timeout_ms = read_wait_options(args[1]) if _has_options(method, args) else None
+        if timeout_ms is None:
+            timeout_ms = self._around.settings.ready_timeout_ms
+        return waiting.wait_ready(self, partition, timeout_ms / 1_000)
+
+    def _assign(self, method: Method, args: Args) -> object:
+        partitions, complete = read_assign(args)
+        self._require(method)
+        engine, broker = self._speaking(method)
+        assert self.hello is not None
+        return self._around.clusters.brokers(engine).assign(
+            broker, self.hello.instance, partitions, complete=complete
+        )
+
+    def _stop_partitions(self, method: Method, args: Args) -> object:
+        partitions = read_stop(args)
+        self._require(method)
+        engine, broker = self._speaking(method)
+        assert self.hello is not None
+        return self._around.clusters.brokers(engine).stop(broker, self.hello.instance, partitions)
+
+    def _speaking(self, method: Method) -> tuple[Engine, Broker]:
+        """The broker that this client speaks for."""
+        engine = self.engine()
+        if self.broker is None:
+            msg = f"{method.name} is said by a broker: hello named no broker_id"
+            raise NotPermitted(msg)
+        return engine, self.broker
+
+    def _read_token(self, method: Method, args: Args) -> object:
+        return self.engine().read_token()
+
+    def _status(self, method: Method, args: Args) -> object:
+        return self._around.status(self.engine())
+
+
+def _has_options(method: Method, args: Args) -> bool:
+    return len(args) > len(method.args)
+
+
+_OTHERS: Final[Mapping[str, Callable[[Session, Method, Args], Any]]] = {
+    "hello": Session._again,  # noqa: SLF001 - the table of this class
+    "ping": Session._ping,  # noqa: SLF001
+    "wait_ready": Session._wait_ready,  # noqa: SLF001
+    "assign": Session._assign,  # noqa: SLF001
+    "stop_partitions": Session._stop_partitions,  # noqa: SLF001
+    "read_token": Session._read_token,  # noqa: SLF001
+    "status": Session._status,  # noqa: SLF001
+}

@@ -1,0 +1,126 @@
+"""What can be chosen about the frame server, and why each default is what it is. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from rlmm.errors import ConfigError
+
+_INT32_MAX = 2**31 - 1
+_PORT_MAX = 2**16 - 1
+_MODE = re.compile(r"0?[0-7]{3}", re.ASCII)
+NO_SOCKET = "none"
+"""A path that says that no Unix socket is opened."""
+SOCKET_NAME = "rlmm.sock"
+"""Of the Unix socket in the data folder, where no path is said."""
+SOCKET_PATH_BYTES_MAX = 100
+"""Longest path that every system takes, with what stands behind it while the socket is made."""
+_FRAME_BYTES_LEAST = 64 * 1024
+_FRAME_BYTES_MOST = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SidecarSettings:
+    """Where brokers reach the service, and how much one of them may take."""
+
+    unix_path: str | None = None
+    """Path of the Unix socket; `none` opens none. Not set: `rlmm.sock` in `data_dir`, so that a
+    broker beside the service needs no configuration of either."""
+    unix_mode: str = "0600"
+    """Mode of the socket's file, in octal, which is its access control: whoever may write to it is
+    an administrator. The default is the user of the service alone; `0660` adds a group."""
+    listen: str | None = None
+    """`host:port` where TCP connections are taken, too. Not set: nowhere, because what is reachable
+    over a network is to be decided."""
+    connections_max: int = 10_000
+    """Connections at a time; one more is refused at once. Where the system allows the process fewer
+    files, fewer are taken, which is logged at the start."""
+    frame_bytes_max: int = 4 * 1024 * 1024
+    """Largest frame, in both directions: some thousand segments with custom metadata."""
+    received_bytes_max: int = 256 * 1024 * 1024
+    """Bytes of unfinished frames that are held for all connections together; who brings more is cut
+    off, so that no number of clients can use up the memory."""
+    pipeline_max: int = 1_024
+    """Requests of one connection that are taken up at a time. Further ones stay where they are, and
+    others have their turn first; none is refused for that."""
+    waiting_max: int = 256
+    """Writes and waiting reads of one connection at a time; one more is refused as too busy."""
+    write_buffer_bytes_max: int = 256 * 1024
+    """Bytes of answers that a client has not taken; above, nothing more is read from it."""
+    slow_client_ms: int = 30_000
+    """How long a client may leave it at that before it is cut off: the time-out of Kafka's
+    clients, after which nobody waits for the answer any more."""
+    idle_timeout_ms: int = 600_000
+    """A connection without a request for so long is closed, as Kafka's brokers do after ten
+    minutes, too; a `ping` now and then keeps it."""
+    hello_timeout_ms: int = 10_000
+    """How long who has connected may take to say who it is."""
+    ready_timeout_ms: int = 30_000
+    """How long `wait_ready` waits where the client does not say: what Kafka's own tests allow a
+    metadata manager."""
+    lookups_max: int = 1_000
+    """Look-ups in one request: some milliseconds, which everybody else waits for."""
+    page_max: int = 1_000
+    """Segments in one page of a listing, for the same reason."""
+    clusters_max: int | None = None
+    """Clusters that are learned from brokers, beside the one of the configuration: a broker that
+    names an unknown cluster has an engine made for it. Not set: none, because which log is followed
+    is decided by who configures. With `log.kind = kafka` and no servers it must be set."""
+    stop_timeout_ms: int = 5_000
+    """How long answers under way may take when the service is asked to stop; well below
+    `shutdown_timeout_ms`, of which the last snapshots need a part."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work, naming the key."""
+        for name in (
+            "connections_max", "received_bytes_max", "pipeline_max", "waiting_max",
+            "write_buffer_bytes_max", "slow_client_ms", "idle_timeout_ms", "hello_timeout_ms",
+            "ready_timeout_ms", "lookups_max", "page_max", "stop_timeout_ms",
+        ):  # fmt: skip
+            _require_whole(name, getattr(self, name), 1, _INT32_MAX)
+        if self.clusters_max is not None:
+            _require_whole("clusters_max", self.clusters_max, 1, _INT32_MAX)
+        _require_whole(
+            "frame_bytes_max", self.frame_bytes_max, _FRAME_BYTES_LEAST, _FRAME_BYTES_MOST
+        )
+        for name in ("lookups_max", "page_max"):
+            _require_whole(name, getattr(self, name), 1, _READS_MAX[name])
+        if not _MODE.fullmatch(self.unix_mode):
+            msg = f"sidecar.unix_mode must be a mode in octal, as 0600, got {self.unix_mode!r}"
+            raise ConfigError(msg)
+        if self.unix_path is not None and (not self.unix_path.strip() or "\0" in self.unix_path):
+            msg = f"sidecar.unix_path must be a path or {NO_SOCKET}, got {self.unix_path!r}"
+            raise ConfigError(msg)
+        _ = self.address
+
+    @property
+    def mode(self) -> int:
+        """The mode of the socket's file."""
+        return int(self.unix_mode, 8)
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """Host and port where TCP connections are taken."""
+        if self.listen is None:
+            return None
+        host, colon, port = self.listen.rpartition(":")
+        if host.startswith("[") and host.endswith("]"):
+            host = host[1:-1]
+        elif ":" in host:
+            colon = ""
+        is_number = port.isascii() and port.isdigit() and len(port) <= 5
+        if not (host and colon and is_number and int(port) <= _PORT_MAX):
+            msg = f"sidecar.listen must be host:port, got {self.listen!r}"
+            raise ConfigError(msg)
+        return host, int(port)
+
+
+_READS_MAX = {"lookups_max": 10_000, "page_max": 1_000}
+"""What the engine itself allows."""
+
+
+def _require_whole(name: str, value: object, low: int, high: int) -> None:
+    if type(value) is not int or not low <= value <= high:
+        msg = f"sidecar.{name} must be a whole number from {low} to {high}, got {value!r}"
+        raise ConfigError(msg)

@@ -1,0 +1,92 @@
+"""
+The file of a Unix socket: made with its mode before anybody can connect, and never in the place of
+one where somebody listens. Everything blocks, for a moment.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from rlmm.errors import ConfigError, FolderInUse
+from rlmm.sidecar.settings import SOCKET_PATH_BYTES_MAX
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_UNFINISHED = ".new"
+_CONNECT_S = 1.0
+
+
+class UnixSocket:
+    """A listening socket and its file."""
+
+    def __init__(self, path: Path, mode: int, backlog: int) -> None:
+        """
+        Listen at *path*. What a dead process left there gives way.
+
+        Raises `FolderInUse` where somebody listens already, `ConfigError` where no socket can be.
+        """
+        self.path = path
+        _require_short(path)
+        _require_free(path)
+        unfinished = path.with_name(path.name + _UNFINISHED)
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            with suppress(FileNotFoundError):
+                unfinished.unlink()
+            self.socket.bind(str(unfinished))
+            unfinished.chmod(mode)
+            self.socket.listen(backlog)
+            self.socket.setblocking(False)
+            found = unfinished.stat()
+            self._file = found.st_dev, found.st_ino
+            unfinished.replace(path)
+        except OSError as error:
+            self.socket.close()
+            msg = f"sidecar.unix_path {path} cannot be used: {error.strerror or error}"
+            raise ConfigError(msg) from error
+
+    def remove(self) -> None:
+        """Remove the file, unless somebody has put another one in its place."""
+        with suppress(OSError):
+            found = self.path.lstat()
+            if (found.st_dev, found.st_ino) == self._file:
+                self.path.unlink()
+
+
+def _require_short(path: Path) -> None:
+    size = len(os.fsencode(path))
+    if size > SOCKET_PATH_BYTES_MAX:
+        msg = (
+            f"sidecar.unix_path {path} has {size} bytes, no path of a socket may have more than "
+            f"{SOCKET_PATH_BYTES_MAX}: choose a shorter one"
+        )
+        raise ConfigError(msg)
+
+
+def _require_free(path: Path) -> None:
+    """Refuse a path where somebody listens, or that is something else than a socket."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        msg = f"sidecar.unix_path {path} cannot be used: {error.strerror or error}"
+        raise ConfigError(msg) from error
+    if not stat.S_ISSOCK(found.st_mode):
+        msg = f"sidecar.unix_path {path} is there and is no socket: choose another"
+        raise ConfigError(msg)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(_CONNECT_S)
+        try:
+            probe.connect(str(path))
+        except (ConnectionRefusedError, FileNotFoundError):
+            return
+        except OSError:  # somebody is there, and busy; or nobody may know
+            pass
+    msg = f"sidecar.unix_path {path} is in use by another process; choose another"
+    raise FolderInUse(msg)

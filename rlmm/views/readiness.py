@@ -1,0 +1,184 @@
+"""
+What can be asked now, as it is shown, and whether the process is alive at all. Pure.
+
+Ready is only who answers for all that is assigned: not before the logs are open and reached, not
+before anybody has said what is assigned, and not any more when the end has begun.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rlmm.progress import Why
+from rlmm.views.values import View, age_s
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rlmm.figures import EngineStanding
+
+OPENING = "opening"
+"""Why nothing is answered while the log of an engine is being opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessStanding:
+    """What the process can be asked now."""
+
+    engines: Mapping[str, EngineStanding]
+    """By name, of those whose log is open."""
+    expected: tuple[str, ...] = ()
+    """Names of the engines that the process begins with."""
+    is_begun: bool = True
+    """Whether there is anything at all."""
+    end: str = ""
+    """Why nothing is answered any more."""
+    failure: str = ""
+    """What it ends of, unless that was asked for."""
+
+    @property
+    def opening(self) -> list[str]:
+        """Engines whose log is not open yet."""
+        return [name for name in self.expected if name not in self.engines]
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether all that is assigned is answered from."""
+        return (
+            self.is_begun
+            and bool(self.engines)
+            and not (self.end or self.failure or self.opening)
+            and all(engine.is_ready for engine in self.engines.values())
+        )
+
+    @property
+    def was_ready(self) -> bool:
+        """Whether each metadata partition that is assigned was answered from at least once."""
+        return self.is_begun and bool(self.engines) and not self.opening and all(
+            engine.identity is not None
+            and engine.assignment.is_known
+            and all(
+                place in engine.gates and engine.gates[place].openings for place in engine.places
+            )
+            for engine in self.engines.values()
+        )  # fmt: skip
+
+    @property
+    def word(self) -> str:
+        """How it stands, in a stable word."""
+        if self.failure:
+            return "failed"
+        if self.end:
+            return "stopping"
+        if self.is_ready:
+            return "ready"
+        return "starting" if not self.is_begun or self.opening else "not-ready"
+
+    @property
+    def detail(self) -> str:
+        """The same for people."""
+        if self.failure or self.end:
+            return self.failure or self.end
+        if self.opening:
+            return f"logs are being opened: {', '.join(self.opening)}"
+        if not self.engines:
+            return "no cluster is followed yet"
+        waiting = [name for name, engine in self.engines.items() if not engine.is_ready]
+        return f"not all is answered from: {', '.join(waiting)}" if waiting else ""
+
+
+def readiness_view(process: ProcessStanding, *, is_verbose: bool = False) -> View:
+    """Which metadata partitions are not answered from, and why; all of them, where asked for."""
+    clusters: list[View] = [
+        {
+            "cluster": name, "cluster_id": None, "is_ready": False, "reason": OPENING,
+            "detail": "its log is being opened", "assigned": None, "open": 0,
+            "metadata_partitions": [],
+        }
+        for name in process.opening
+    ]  # fmt: skip
+    clusters += [
+        _cluster_view(name, engine, is_verbose=is_verbose)
+        for name, engine in process.engines.items()
+    ]
+    return {
+        "status": process.word,
+        "is_ready": process.is_ready,
+        "detail": process.detail,
+        "clusters": clusters,
+    }
+
+
+def _cluster_view(name: str, engine: EngineStanding, *, is_verbose: bool) -> View:
+    identity = engine.identity
+    reason, detail = None, ""
+    if identity is None:
+        reason, detail = Why.CONNECTING.value, engine.last_trouble or "the log has not answered yet"
+    elif not engine.assignment.is_known:
+        reason, detail = Why.ASSIGNMENT_UNKNOWN.value, "nobody has said yet what is assigned"
+    places, not_open = sorted(engine.places), engine.not_open
+    if reason is None and not_open:
+        reason = _word(engine, not_open[0])
+        detail = f"{len(not_open)} of {len(places)} metadata partitions are not answered from"
+    return {
+        "cluster": name,
+        "cluster_id": None if identity is None else identity.cluster_id,
+        "is_ready": engine.is_ready,
+        "reason": reason,
+        "detail": detail,
+        "assigned": len(places) if identity is not None and engine.assignment.is_known else None,
+        "open": len(places) - len(not_open),
+        "metadata_partitions": [
+            place_view(engine, place) for place in (places if is_verbose else not_open)
+        ],
+    }
+
+
+def place_view(engine: EngineStanding, place: int) -> View:
+    """Whether one metadata partition is answered from, and how far it is."""
+    gate, progress = engine.gates.get(place), engine.progress.get(place)
+    position = None if progress is None else progress.position
+    target = None if progress is None else progress.target
+    left = None if position is None or target is None else max(0, target - position)
+    return {
+        "metadata_partition": place,
+        "state": "replaying" if gate is None else gate.state.value,
+        "why": _word(engine, place),
+        "detail": "" if gate is None else gate.detail,
+        "position": position,
+        "target": target,
+        "records_left": left,
+        "lag_records": None if progress is None else progress.lag_records,
+    }
+
+
+def _word(engine: EngineStanding, place: int) -> str | None:
+    gate = engine.gates.get(place)
+    if gate is None:
+        return Why.LOADING.value
+    return None if gate.why is None else gate.why.value
+
+
+def liveness_view(process: ProcessStanding, now_s: float, age_s_max: float) -> View:
+    """
+    Whether the process works. Who does not is to be started anew: a part of it has failed, or the
+    partitions of an engine were not looked at for too long.
+    """
+    ages = {
+        name: age_s(engine.judged_s, now_s)
+        for name, engine in process.engines.items()
+        if engine.identity is not None
+    }
+    stuck = [name for name, age in ages.items() if age is not None and age > age_s_max]
+    is_stuck = bool(stuck) and not process.end
+    word = "failed" if process.failure else "stuck" if is_stuck else "alive"
+    detail = process.failure
+    if is_stuck and not detail:
+        detail = f"the reading stands still: {', '.join(stuck)}"
+    return {
+        "status": word,
+        "is_alive": word == "alive",
+        "detail": detail,
+        "heartbeat_age_s": ages,
+    }

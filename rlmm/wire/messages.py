@@ -1,0 +1,187 @@
+"""
+Messages: requests `[id, method, args]`, answers `[id, nil, result]`, refusals `[id, error, nil]`.
+
+What the arguments and results mean is not known here. Reading is strict, since whatever reached the
+socket comes in: no extension types, no invalid UTF-8, no repeated or odd keys of maps, nothing
+behind the message, and no memory for lengths that the payload does not have. Invariant: reading
+raises `ProtocolError` and nothing else.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from msgpack import Packer, Unpacker, unpackb
+from msgpack.exceptions import OutOfData
+
+from rlmm.errors import InvalidArgument, ProtocolError
+from rlmm.metadata.ids import INT32_MAX
+from rlmm.wire.errors import error_value, read_error
+from rlmm.wire.forms import form
+from rlmm.wire.framing import FRAME_BYTES_MAX, frame
+
+if TYPE_CHECKING:
+    from rlmm.errors import RlmmError
+
+ID_MAX: Final = 2**32 - 1
+METHOD_CHARS_MAX: Final = 64
+_SMALL_BYTES: Final = 512
+"""
+A payload up to here is read at once: the lengths in it, which it bounds, cannot ask for much.
+"""
+
+
+_pack_length = struct.Struct(">I").pack
+
+
+class Answer(NamedTuple):
+    """What came back for the request *id*; `None` where the other side could not tell which."""
+
+    id: int | None
+    error: RlmmError | None
+    result: object
+
+
+class _Local(threading.local):
+    """A packer for each thread: its buffer is reused, which makes it fast, and not to be shared."""
+
+    def __init__(self) -> None:
+        self.pack = Packer(autoreset=True).pack
+
+
+_local = _Local()
+
+
+def request_frame(
+    request_id: int, method: str, args: object, frame_bytes_max: int = FRAME_BYTES_MAX
+) -> bytes:
+    """
+    The frame that asks; `InvalidArgument` where *args* cannot be sent, or no frame can hold them.
+    """
+    try:
+        payload = _local.pack((request_id, method, args))
+    except (OverflowError, TypeError, ValueError) as error:
+        msg = f"the arguments of {method} cannot be sent: {_why(error)}"
+        raise InvalidArgument(msg) from None
+    return frame(payload, frame_bytes_max)
+
+
+def answer_frame(request_id: int, result: object, frame_bytes_max: int = FRAME_BYTES_MAX) -> bytes:
+    """The frame that answers; `InvalidArgument` where it would be larger than a frame may be."""
+    payload: bytes = _local.pack((request_id, None, result))
+    size = len(payload)
+    if size > frame_bytes_max:
+        return frame(payload, frame_bytes_max)
+    return _pack_length(size) + payload
+
+
+def refusal_frame(request_id: int | None, error: RlmmError) -> bytes:
+    """The frame that refuses; never too large, since messages are cut."""
+    return frame(_local.pack((request_id, error_value(error), None)))
+
+
+def read_request(payload: bytes | memoryview) -> tuple[int, str, list[object]]:
+    """Id, method and arguments of a request."""
+    message = _unpack(payload)
+    if type(message) is not list or len(message) != 3:
+        msg = f"a request is an array of id, method and arguments, got {form(message)}"
+        raise ProtocolError(msg)
+    request_id, method, args = message
+    if type(request_id) is not int or not 0 <= request_id <= ID_MAX:
+        msg = f"the id of a request is a number from 0 to {ID_MAX}, got {form(request_id)}"
+        raise ProtocolError(msg)
+    if type(method) is not str or len(method) > METHOD_CHARS_MAX:
+        msg = f"the method of a request is a short text, got {form(method)}"
+        raise ProtocolError(msg)
+    if type(args) is not list:
+        msg = f"the arguments of a request are an array, got {form(args)}"
+        raise ProtocolError(msg)
+    return request_id, method, args
+
+
+def read_answer(payload: bytes | memoryview) -> Answer:
+    """What a server sent."""
+    message = _unpack(payload)
+    if type(message) is not list or len(message) != 3:
+        msg = f"an answer is an array of id, error and result, got {form(message)}"
+        raise ProtocolError(msg)
+    request_id, error, result = message
+    if error is None:
+        if type(request_id) is not int or not 0 <= request_id <= ID_MAX:
+            msg = f"the id of an answer is a number from 0 to {ID_MAX}, got {form(request_id)}"
+            raise ProtocolError(msg)
+        return Answer(request_id, None, result)
+    if request_id is not None and (type(request_id) is not int or not 0 <= request_id <= ID_MAX):
+        msg = f"the id of a refusal is nil or 0 to {ID_MAX}, got {form(request_id)}"
+        raise ProtocolError(msg)
+    if result is not None:
+        msg = f"a refusal has no result, got {form(result)}"
+        raise ProtocolError(msg)
+    return Answer(request_id, read_error(error), None)
+
+
+def id_of(payload: bytes | memoryview) -> int | None:
+    """
+    The id of a request that could not be understood otherwise, for the refusal; `None` where not
+    even that can be read.
+    """
+    head = bytes(payload[:6])
+    if len(head) < 2 or head[0] != 0x93:
+        return None
+    if head[1] <= 0x7F:
+        return head[1]
+    width = {0xCC: 1, 0xCD: 2, 0xCE: 4}.get(head[1])
+    if width is None or len(head) < 2 + width:
+        return None
+    return int.from_bytes(head[2 : 2 + width])
+
+
+def _unpack(payload: bytes | memoryview) -> object:
+    try:
+        if len(payload) > _SMALL_BYTES:
+            # Memory for an array is taken when its length is read. Going over the whole without
+            # making anything of it shows that every length is backed by as many values.
+            unpacker = Unpacker(max_buffer_size=len(payload), max_ext_len=0)
+            unpacker.feed(payload)
+            unpacker.skip()
+        return unpackb(
+            payload,
+            raw=False,
+            strict_map_key=False,
+            object_pairs_hook=_map_of,
+            ext_hook=_refuse_extension,
+            max_ext_len=0,
+        )
+    except ProtocolError:
+        raise
+    except (ValueError, TypeError, OutOfData) as error:
+        msg = f"{len(payload)} bytes are no message in msgpack: {_why(error)}"
+        raise ProtocolError(msg) from None
+
+
+def _refuse_extension(kind: int, _: bytes) -> object:
+    """An extension without any bytes; those with some are too long."""
+    msg = f"a message has no extension types, got {kind}"
+    raise ProtocolError(msg)
+
+
+def _map_of(pairs: list[tuple[object, object]]) -> dict[object, object]:
+    """
+    A map, its keys texts or numbers of 31 bits: larger ones can be chosen so that they all fall
+    into one place of the table, which would take hours to fill.
+    """
+    for key, _ in pairs:
+        if type(key) is not str and (type(key) is not int or not 0 <= key <= INT32_MAX):
+            msg = f"a key of a map is a text or a number of 31 bits, got {form(key)}"
+            raise ProtocolError(msg)
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        msg = "a key of a map stands in it twice"
+        raise ProtocolError(msg)
+    return found
+
+
+def _why(error: Exception) -> str:
+    return f"{type(error).__name__} {error}"[:200]

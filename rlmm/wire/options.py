@@ -1,0 +1,126 @@
+"""
+Options: the map that may stand behind the arguments of a call.
+
+An option that is not known is refused by name. To pass over one would be to answer another question
+than was asked: a client that asks for a fresh answer must not get any.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from rlmm.errors import InvalidArgument
+from rlmm.wire.forms import flag, mapping, refuse, uint31
+from rlmm.wire.questions import read_token
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Unassigned = Literal["refuse", "store"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How fresh an answer must be, and how long it may take to become so."""
+
+    at_least: Mapping[int, int] | None = None
+    """Events at these offsets, by metadata partition, must have been applied."""
+    linearizable: bool = False
+    """Every event that was stored before the call must have been applied."""
+    timeout_ms: int | None = None
+    """`None`: as the service is configured."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether an answer may have to wait."""
+        return self.linearizable or bool(self.at_least)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """What becomes of a write for a partition that is not assigned, and how long it may take."""
+
+    unassigned: Unassigned = "refuse"
+    timeout_ms: int | None = None
+
+
+READ_DEFAULTS: Final = ReadOptions()
+WRITE_DEFAULTS: Final = WriteOptions()
+
+
+def read_options_value(options: ReadOptions) -> dict[str, object] | None:
+    """The options of a read; `None` where they need not be said."""
+    value: dict[str, object] = {}
+    if options.at_least:
+        value["at_least"] = dict(options.at_least)
+    if options.linearizable:
+        value["linearizable"] = True
+    return _with_timeout(value, options.timeout_ms)
+
+
+def write_options_value(options: WriteOptions) -> dict[str, object] | None:
+    """The options of a write; `None` where they need not be said."""
+    value: dict[str, object] = {}
+    if options.unassigned != "refuse":
+        value["unassigned"] = options.unassigned
+    return _with_timeout(value, options.timeout_ms)
+
+
+def wait_options_value(timeout_ms: int | None) -> dict[str, object] | None:
+    """The options of `wait_ready`; `None` where they need not be said."""
+    return _with_timeout({}, timeout_ms)
+
+
+def _with_timeout(value: dict[str, object], timeout_ms: int | None) -> dict[str, object] | None:
+    if timeout_ms is not None:
+        value["timeout_ms"] = timeout_ms
+    return value or None
+
+
+def read_read_options(value: object = None) -> ReadOptions:
+    """The options of a read; nil is as good as none."""
+    if value is None:
+        return READ_DEFAULTS
+    options = mapping(value, "the options of a read")
+    _require_known(options, ("at_least", "linearizable", "timeout_ms"), "a read")
+    at_least = options.get("at_least")
+    return ReadOptions(
+        None if at_least is None else read_token(at_least, "at_least"),
+        flag(options.get("linearizable", False), "linearizable"),
+        _timeout_ms(options),
+    )
+
+
+def read_write_options(value: object = None) -> WriteOptions:
+    """The options of a write; nil is as good as none."""
+    if value is None:
+        return WRITE_DEFAULTS
+    options = mapping(value, "the options of a write")
+    _require_known(options, ("unassigned", "timeout_ms"), "a write")
+    unassigned = options.get("unassigned", "refuse")
+    if unassigned not in ("refuse", "store"):
+        refuse("unassigned", '"refuse" or "store"', unassigned)
+    return WriteOptions("store" if unassigned == "store" else "refuse", _timeout_ms(options))
+
+
+def read_wait_options(value: object = None) -> int | None:
+    """How long `wait_ready` may take, in milliseconds; `None`: as the service is configured."""
+    if value is None:
+        return None
+    options = mapping(value, "the options of a wait")
+    _require_known(options, ("timeout_ms",), "a wait")
+    return _timeout_ms(options)
+
+
+def _timeout_ms(options: Mapping[object, object]) -> int | None:
+    value = options.get("timeout_ms")
+    return None if value is None else uint31(value, "timeout_ms")
+
+
+def _require_known(options: Mapping[object, object], known: tuple[str, ...], what: str) -> None:
+    for name in options:
+        if name not in known:
+            shown = f"{name!a:.80}"
+            msg = f"{shown} is no option of {what}, known are {', '.join(known)}"
+            raise InvalidArgument(msg)

@@ -1,0 +1,126 @@
+"""A server that is told nonsense: it does not fall, keep anything, or make others wait."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.access.door import UNIX_CLIENT, Door
+from rlmm.access.settings import AccessSettings, TlsSettings
+from rlmm.log.kafka.settings import Secret
+from tests.support.access import ADMIN, BOUND, BROKER, READER, TOKENS
+from tests.support.engines import World, until, until_open
+from tests.support.frames import greeted
+from tests.support.fuzz_frames import Fuzzer
+from tests.support.sidecars import listening
+
+if TYPE_CHECKING:
+    from tests.support.frames import FrameClient
+    from tests.support.sidecars import Listening
+
+SHORT = 100_000
+LONG = int(os.environ.get("RLMM_FUZZED_FRAMES", "10000000"))
+FUZZERS = 4
+TOKENS_SHOWN = (
+    (READER, None), (READER, None), (BROKER, None), (BROKER, 7), (BROKER, 8), (BOUND, 7),
+    (ADMIN, None), (ADMIN, 7), (READER, 7), ("unknown-0123456789", None),
+)  # fmt: skip
+NEIGHBOUR_S = 1.5
+"""Longest that a neighbour may wait; it shares its processor with those who send and make all of
+this, and with other tests."""
+MEMORY_BYTES = 96 * 1024 * 1024
+"""What the process may grow by, once it is warm: a leak of 100 bytes a frame in the long form is
+ten times as much."""
+WARM = 0.1
+
+
+def resident_bytes() -> int:
+    """Of this process."""
+    gc.collect()
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+class Neighbour:
+    """A client that asks, one question after another, how long it takes."""
+
+    def __init__(self, client: FrameClient) -> None:
+        self._client = client
+        self.longest_s = 0.0
+        self.answers = 0
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            begin_s = loop.time()
+            await self._client.call("status")
+            self.longest_s = max(self.longest_s, loop.time() - begin_s)
+            self.answers += 1
+            await asyncio.sleep(0.01)
+
+
+def has_done(served: Listening, count: int) -> bool:
+    """Whether so many requests were answered or refused, those included that were none."""
+    found = served.sidecar.statistics()
+    return sum(found.answered.values()) + sum(found.refusals.values()) >= count
+
+
+@pytest.mark.parametrize(
+    "count",
+    [
+        pytest.param(SHORT, id="short"),
+        pytest.param(LONG, id="long", marks=[pytest.mark.long, pytest.mark.timeout(14_400)]),
+    ],
+)
+async def test_fuzzed_frames_then_nothing_falls_nothing_stays_and_a_neighbour_is_answered(
+    count: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """
+    No fault of the service, no connection, task, held byte or counted client left, memory within
+    bounds; and who asks beside it gets every answer soon.
+    """
+    world = World(3)
+    door = Door(AccessSettings(tokens=Secret(TOKENS)), TlsSettings())
+    warm_bytes = 0
+    async with world.engine() as engine:
+        await until_open(engine, 0, 1, 2)
+        tasks_before = len(asyncio.all_tasks())
+        async with listening(engine, door=door) as served:
+            async with greeted(served.path, token=ADMIN) as client:
+                neighbour = Neighbour(client)
+                asking = asyncio.create_task(neighbour.run())
+                fuzzers = [
+                    Fuzzer(served.path, TOKENS_SHOWN, Random(f"frames/{number}"))
+                    for number in range(FUZZERS)
+                ]
+                for share in (WARM, 1.0):
+                    warm_bytes = resident_bytes()
+                    is_enough = partial(has_done, served, int(count * share))
+                    await asyncio.gather(*(one.run(is_enough) for one in fuzzers))
+                asking.cancel()
+                await asyncio.wait([asking])
+                assert asking.cancelled(), "the neighbour was not answered"
+            await until(lambda: sum(served.sidecar.statistics().connections.values()) == 0)
+            found = served.sidecar.statistics()
+            clients = door.statistics().clients
+        await until(lambda: len(asyncio.all_tasks()) <= tasks_before)
+    grown_bytes = resident_bytes() - warm_bytes
+
+    assert [code for _, code in found.refusals if code == "part-failed"] == []
+    assert [line for line in caplog.records if line.levelname == "ERROR"] == []
+    assert (found.held_bytes, found.waiting) == (0, 0)
+    assert {taken.connections for taken in clients.values()} == {0}
+    assert set(clients) <= {"reader", "broker", "broker-7", "ops", UNIX_CLIENT}
+    assert neighbour.answers > 20
+    assert neighbour.longest_s < NEIGHBOUR_S
+    assert grown_bytes < MEMORY_BYTES
+    codes = set.union(*(one.fuzzed.codes for one in fuzzers))
+    assert {"protocol", "not-permitted", "invalid-argument", "unknown-method"} <= codes
+    assert sum(one.fuzzed.damaged for one in fuzzers) > count // 1_000

@@ -1,0 +1,107 @@
+"""`rlmm serve` with tokens and certificates: what a process does with them, and what it shows."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+from click.testing import CliRunner
+
+from rlmm.cli.main import cli
+from rlmm.errors import NotPermitted
+from tests.support.access import ADMIN, BOUND, BROKER, READER, TOKENS, Pki, write_tokens
+from tests.support.frames import connected
+from tests.support.serving import serving
+
+if TYPE_CHECKING:
+    import ssl
+    from pathlib import Path
+
+NEW = "renewed-token-0123456789"
+WRONG = "wrong-token-0123456789"
+PASSWORD = "the-password-of-a-key"
+
+
+async def said_to(address: tuple[str, int], tls: ssl.SSLContext, token: str) -> str:
+    """The role that a token gives, or the code of the refusal."""
+    async with connected(address, tls) as client:
+        try:
+            return str((await client.hello(token=token))["role"])
+        except NotPermitted as error:
+            return error.code
+
+
+async def test_serve_when_files_are_replaced_and_hung_up_then_new_ones_count_and_none_is_shown(
+    tmp_path: Path,
+) -> None:
+    """
+    Tokens and certificate as they are now, without a restart; at the most talkative level no line
+    holds a token, right or wrong.
+    """
+    pki = Pki(tmp_path)
+    tokens = write_tokens(tmp_path / "tokens")
+    flags = {
+        "--log-kind": "memory",
+        "--sidecar-listen": "127.0.0.1:0",
+        "--access-tokens-file": str(tokens),
+        "--access-refresh-ms": "1h",
+        "--tls-certificate-file": str(pki.certificate_file),
+        "--tls-key-file": str(pki.key_file),
+        "--logging-level": "debug",
+    }
+    given = [word for pair in flags.items() for word in pair]
+    async with serving(tmp_path, *given) as served:
+        line = await served.until(", with TLS")
+        port = int(line["message"].removesuffix(", with TLS").rpartition(":")[2])
+        address, tls = ("127.0.0.1", port), pki.client()
+        assert await said_to(address, tls, READER) == "reader"
+        assert await said_to(address, tls, WRONG) == NotPermitted.code
+        write_tokens(tokens, TOKENS.replace(READER, NEW))
+        pki.authority = type(pki.authority)()
+        pki.replace_server()
+        served.send(signal.SIGHUP)
+        await served.until("the file of tokens changed and was read again")
+        await served.until("the certificate changed and was read again")
+        tls = pki.client()
+        assert await said_to(address, tls, NEW) == "reader"
+        assert await said_to(address, tls, READER) == NotPermitted.code
+        write_tokens(tokens, f"a reader {WRONG}\nb reader {WRONG}\n")
+        served.send(signal.SIGHUP)
+        await served.until("nothing changes: access.tokens_file")
+        assert await said_to(address, tls, NEW) == "reader"
+        assert await served.end(signal.SIGTERM) == 0
+    told = repr(served.lines) + repr(served.said)
+    assert [token for token in (READER, BROKER, BOUND, ADMIN, NEW, WRONG) if token in told] == []
+
+
+async def test_serve_when_tokens_cannot_be_used_then_ends_with_the_key_and_without_the_token(
+    tmp_path: Path,
+) -> None:
+    """A configuration's exit code, before anything listens."""
+    tokens = write_tokens(tmp_path / "tokens", f"reader {NEW}\n")
+    given = ("--log-kind", "memory", "--access-tokens-file", str(tokens))
+    async with serving(tmp_path, *given) as served:
+        assert await served.end() == 2
+    told = repr(served.lines) + repr(served.said)
+    assert "access.tokens_file" in told
+    assert NEW not in told
+    assert "listening" not in told
+
+
+def test_config_show_then_shows_no_token_and_no_password() -> None:
+    """Nor does a refusal of the configuration."""
+    runner = CliRunner()
+    environment = {
+        "RLMM_ACCESS_TOKENS": TOKENS.replace("\n", ";"),
+        "RLMM_TLS_CERTIFICATE_FILE": "server.pem",
+        "RLMM_TLS_KEY_PASSWORD": PASSWORD,
+    }
+    for broken in ({}, {"RLMM_ACCESS_REFRESH_MS": "1"}, {"RLMM_TLS_CERTIFICATE_FILE": ""}):
+        found = runner.invoke(cli, ["config", "show"], env={**environment, **broken})
+        assert (found.exit_code == 0) == (not broken), found.output
+        secrets = (READER, BROKER, BOUND, ADMIN, PASSWORD)
+        assert [secret for secret in secrets if secret in found.output] == []
+    shown = runner.invoke(cli, ["config", "show"], env=environment).output
+    lines = [line.split() for line in shown.splitlines()]
+    assert ["access.tokens", "***", "environment"] in lines
+    assert ["tls.key_password", "***", "environment"] in lines

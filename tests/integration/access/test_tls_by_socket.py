@@ -1,0 +1,249 @@
+"""TLS over real sockets: whose certificate is taken, and which one is shown."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import trustme
+
+from rlmm.access.settings import ClientCertificates, TlsVersion
+from rlmm.errors import NotPermitted
+from rlmm.log.kafka.settings import Secret
+from tests.support.access import READER, TOKENS, Pki
+from tests.support.engines import World, until_open
+from tests.support.frames import FrameClient, connected
+from tests.support.sidecars import Listening, listening
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from rlmm.access.door import Door
+
+NAMES = ("broker-7=broker:7", "reader.example=reader", "spiffe://here/ops=admin")
+
+
+@pytest.fixture
+def pki(tmp_path: Path) -> Pki:
+    """An authority and a server's certificate."""
+    return Pki(tmp_path)
+
+
+@asynccontextmanager
+async def serving(door: Door) -> AsyncIterator[Listening]:
+    """An engine that is ready, behind the door."""
+    world = World(1)
+    async with world.engine() as engine:
+        await until_open(engine, 0)
+        async with listening(engine, door=door, listen="127.0.0.1:0") as served:
+            yield served
+
+
+def mutual(pki: Pki, how: ClientCertificates = ClientCertificates.REQUIRED) -> Door:
+    """A door that asks for certificates."""
+    return pki.door(pki.settings(how), client_names=NAMES, tokens=Secret(TOKENS))
+
+
+async def role_of(served: Listening, tls: ssl.SSLContext | None, **said: Any) -> str:
+    """The role that hello is answered with."""
+    async with connected(served.tcp, tls) as client:
+        return str((await client.hello(**said))["role"])
+
+
+async def is_refused(served: Listening, tls: ssl.SSLContext | None) -> bool:
+    """Whether nothing is ever answered; raises what the client does not like."""
+    try:
+        async with connected(served.tcp, tls) as client:
+            client.send("hello", {"versions": [1], "client": "test", "token": READER})
+            return await client.ended()
+    except ssl.SSLCertVerificationError:
+        raise
+    except (ssl.SSLError, ConnectionError):
+        return True
+
+
+def serial(client: FrameClient) -> str:
+    """Of the certificate that the server has shown."""
+    return str(client.writer.get_extra_info("peercert")["serialNumber"])
+
+
+async def test_tls_then_tokens_come_by_it_and_plain_text_gets_nowhere(pki: Pki) -> None:
+    """A client that trusts the authority is answered; one without TLS, or with another, is not."""
+    async with serving(pki.door(tokens=Secret(TOKENS))) as served:
+        assert await role_of(served, pki.client(), token=READER) == "reader"
+        with pytest.raises(NotPermitted):
+            await role_of(served, pki.client())
+        assert await is_refused(served, None)
+        with pytest.raises(ssl.SSLCertVerificationError):
+            await is_refused(served, pki.client(authority=trustme.CA()))
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "is_taken"),
+    [
+        (TlsVersion.TLS_1_2, ssl.TLSVersion.TLSv1_2, True),
+        (TlsVersion.TLS_1_3, ssl.TLSVersion.TLSv1_2, False),
+        (TlsVersion.TLS_1_3, ssl.TLSVersion.TLSv1_3, True),
+    ],
+)
+async def test_tls_when_older_than_allowed_then_refused(
+    pki: Pki, least: TlsVersion, most: ssl.TLSVersion, is_taken: bool
+) -> None:
+    """1.2 by default, and 1.3 alone where that is asked for."""
+    client = pki.client()
+    client.maximum_version = most
+    door = pki.door(pki.settings(version_min=least), tokens=Secret(TOKENS))
+    async with serving(door) as served:
+        if is_taken:
+            assert await role_of(served, client, token=READER) == "reader"
+        else:
+            assert await is_refused(served, client)
+
+
+@pytest.mark.parametrize(
+    ("names", "common_name", "said", "role"),
+    [
+        ((), "broker-7", {"broker_id": 7}, "broker"),
+        (("reader.example",), None, {}, "reader"),
+        (("other.example", "reader.example"), "nobody", {}, "reader"),
+    ],
+    ids=["common-name", "dns", "second-dns"],
+)
+@pytest.mark.parametrize("how", [ClientCertificates.WANTED, ClientCertificates.REQUIRED])
+async def test_client_certificate_then_gives_the_role_of_its_name(
+    pki: Pki,
+    how: ClientCertificates,
+    names: tuple[str, ...],
+    common_name: str | None,
+    said: dict[str, Any],
+    role: str,
+) -> None:
+    """In place of a token; a token beside it goes before."""
+    async with serving(mutual(pki, how)) as served:
+        client = pki.client(*names, common_name=common_name)
+        assert await role_of(served, client, **said) == role
+        assert await role_of(served, client, token=READER) == "reader"
+
+
+async def test_client_certificate_when_bound_to_a_broker_then_claims_no_other(pki: Pki) -> None:
+    """Nor is a name that was given nothing let in."""
+    async with serving(mutual(pki)) as served:
+        with pytest.raises(NotPermitted, match="broker-7 speaks for broker 7 only"):
+            await role_of(served, pki.client(common_name="broker-7"), broker_id=8)
+        with pytest.raises(NotPermitted, match="gives no name of it a role"):
+            await role_of(served, pki.client(common_name="broker-8"))
+
+
+@pytest.mark.parametrize("what", ["none", "foreign", "expired", "self-signed"])
+async def test_client_certificate_when_it_cannot_be_trusted_then_no_hello_is_answered(
+    pki: Pki, what: str
+) -> None:
+    """Where one is required: none, of another authority, after its end, of nobody."""
+    foreign = trustme.CA()
+    client = {
+        "none": pki.client(),
+        "foreign": pki.client(common_name="broker-7", signed_by=foreign),
+        "expired": pki.client(
+            common_name="broker-7", not_after=datetime.now(tz=UTC) - timedelta(hours=1)
+        ),
+        "self-signed": pki.client(),
+    }[what]
+    if what == "self-signed":
+        path = pki.folder / "own.pem"
+        path.write_bytes(foreign.cert_pem.bytes() + foreign.private_key_pem.bytes())
+        client.load_cert_chain(path)
+    async with serving(mutual(pki)) as served:
+        assert await is_refused(served, client)
+        assert await role_of(served, pki.client("reader.example")) == "reader"
+    async with serving(mutual(pki, ClientCertificates.WANTED)) as served:
+        if what == "none":
+            assert await role_of(served, client, token=READER) == "reader"
+        else:
+            assert await is_refused(served, client)
+
+
+async def test_server_certificate_when_expired_then_clients_see_it(pki: Pki) -> None:
+    """It is served all the same, as the Unix socket has to go on; a client refuses it."""
+    pki.replace_server(left=timedelta(days=-1))
+    async with serving(pki.door(tokens=Secret(TOKENS))) as served:
+        with pytest.raises(ssl.SSLCertVerificationError, match="expired"):
+            await is_refused(served, pki.client())
+
+
+async def test_server_certificate_when_replaced_then_the_next_handshake_has_it(pki: Pki) -> None:
+    """Without a restart, and connections that are open go on."""
+    door = pki.door(tokens=Secret(TOKENS))
+    async with serving(door) as served, connected(served.tcp, pki.client()) as before:
+        await before.hello(token=READER)
+        other = trustme.CA()
+        pki.replace_server(other)
+        await asyncio.to_thread(door.look)
+        async with connected(served.tcp, pki.client(authority=other)) as after:
+            await after.hello(token=READER)
+            assert serial(after) != serial(before)
+        with pytest.raises(ssl.SSLCertVerificationError):
+            await is_refused(served, pki.client())
+        assert await before.call("ping") is None
+        pki.certificate_file.write_text("nonsense")
+        await asyncio.to_thread(door.look)
+        assert await role_of(served, pki.client(authority=other), token=READER) == "reader"
+
+
+async def test_client_authority_when_replaced_then_the_next_handshake_asks_for_it(
+    pki: Pki,
+) -> None:
+    """Whom the old one signed is out, and whom the new one signed is in."""
+    other = trustme.CA()
+    theirs = pki.client("reader.example", signed_by=other)
+    ours = pki.client("reader.example")
+    door = mutual(pki)
+    async with serving(door) as served:
+        assert await is_refused(served, theirs)
+        assert await role_of(served, ours) == "reader"
+        pki.replace_client_ca(other)
+        await asyncio.to_thread(door.look)
+        assert await role_of(served, theirs) == "reader"
+        assert await is_refused(served, ours)
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+async def test_session_of_before_when_the_client_authority_was_replaced_then_lets_nobody_in(
+    pki: Pki, version: ssl.TLSVersion
+) -> None:
+    """A session that was begun before is not taken up again; one of version 1.3 never is."""
+    client = pki.client("reader.example")
+    client.minimum_version = client.maximum_version = version
+    door = mutual(pki)
+
+    def tell(
+        address: tuple[str, int], session: ssl.SSLSession | None
+    ) -> tuple[ssl.SSLSession | None, bytes]:
+        """The session of a connection, and what comes for a frame that is no request."""
+        with (
+            socket.create_connection(address, timeout=30) as plain,
+            client.wrap_socket(plain, server_hostname="localhost", session=session) as found,
+        ):
+            found.settimeout(30)
+            found.sendall(b"\0\0\0\1\xc0")
+            answer = found.recv(4096)
+            assert not (found.session_reused and version is ssl.TLSVersion.TLSv1_3)
+            return found.session, answer
+
+    async with serving(door) as served:
+        session, answer = await asyncio.to_thread(tell, served.tcp, None)
+        assert session is not None
+        assert b"hello" in answer or b"protocol" in answer
+        await asyncio.to_thread(tell, served.tcp, session)
+        pki.replace_client_ca(trustme.CA())
+        await asyncio.to_thread(door.look)
+        try:
+            _, answer = await asyncio.to_thread(tell, served.tcp, session)
+        except (ssl.SSLError, ConnectionError):
+            answer = b""
+        assert answer == b""

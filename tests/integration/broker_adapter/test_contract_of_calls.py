@@ -1,0 +1,101 @@
+"""
+What every client keeps, beside its answers: refusals, many calls at once, counting, the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from broker_adapter.settings import ClientSettings
+from rlmm.errors import InvalidArgument, NotAssigned, Stopped
+from rlmm.metadata.ids import Uuid
+from tests.support.builders import segment_id, started, tp
+from tests.support.engines import until
+from tests.support.metadata_clients import copied, done, figures_of, led
+
+if TYPE_CHECKING:
+    from tests.support.metadata_clients import Cluster
+
+TP, OTHER = tp(), tp("others", 1, Uuid.of(7, 7))
+
+WRONG: dict[str, Any] = {
+    "epoch below 0": lambda client: client.segment_for(TP, -1, 0),
+    "offset below 0": lambda client: client.segment_for(TP, 0, -1),
+    "offset of a txn index below 0": lambda client: client.next_segment_with_txn_index(TP, 0, -1),
+    "epoch too large": lambda client: client.highest_offset(TP, 2**31),
+    "epoch of another kind": lambda client: client.remote_log_size(TP, "0"),
+    "page of none": lambda client: client.page(TP, limit=0),
+    "page behind nothing": lambda client: client.page(TP, after=b"somewhere"),
+    "no time": lambda client: client.segment_for(TP, 0, 0, timeout_s=0),
+    "less than no time": lambda client: client.segment_for(TP, 0, 0, timeout_s=-1.0),
+    "time without end": lambda client: client.ping(timeout_s=float("inf")),
+}
+
+
+@pytest.mark.parametrize("ask", WRONG.values(), ids=WRONG)
+async def test_question_when_it_cannot_be_meant_then_invalid_argument(
+    cluster: Cluster, ask: Any
+) -> None:
+    """What is wrong in a question is said, whoever it is asked of."""
+    client = await led(cluster)
+    with pytest.raises(InvalidArgument):
+        await ask(client)
+
+
+async def test_questions_when_many_are_asked_at_once_then_all_are_answered(
+    cluster: Cluster,
+) -> None:
+    """Many calls are under way at a time, from as many tasks or threads, and none is mixed up."""
+    client = await led(cluster)
+    for number in range(20):
+        await copied(client, f"s{number}", number * 10, number * 10 + 9)
+    found = await asyncio.gather(*(client.segment_for(TP, 0, offset) for offset in range(200)))
+    assert [one.start_offset for one in found] == [offset // 10 * 10 for offset in range(200)]
+
+
+async def test_client_when_closed_then_refuses_everything_and_can_be_closed_again(
+    cluster: Cluster,
+) -> None:
+    """The end is an end: each later call is told, at once."""
+    client = await led(cluster)
+    await client.wait_ready(TP)
+    await client.close()
+    await client.close()
+    for question in (client.segment_for(TP, 0, 0), client.add_segment(started("a"))):
+        with pytest.raises(Stopped):
+            await question
+
+
+async def test_call_when_the_client_is_closed_meanwhile_then_ends_with_stopped(
+    cluster: Cluster,
+) -> None:
+    """A call that waits does not outlive its client."""
+    client = await cluster.client(1, ClientSettings(timeout_s=60.0))
+    waiting = asyncio.ensure_future(client.segment_for(TP, 0, 0))
+    await until(lambda: figures_of(client).waiting > 0)
+    await client.close()
+    with pytest.raises(Stopped):
+        async with asyncio.timeout(10):
+            await waiting
+
+
+async def test_statistics_then_count_calls_by_method_and_outcome(cluster: Cluster) -> None:
+    """What was asked and what came of it can be told afterwards."""
+    client = await led(cluster)
+    await client.add_segment(started("a"))
+    for _ in range(3):
+        await client.segment(segment_id("a"))
+    with pytest.raises(NotAssigned):
+        await client.segment_for(OTHER, 0, 0)
+    statistics = await done(client.statistics())
+    assert statistics.calls["segment"] == {"ok": 3}
+    assert statistics.calls["add_segment"] == {"ok": 1}
+    assert statistics.calls["segment_for"] == {"not-assigned": 1}
+    assert statistics.waiting == 0
+    assert statistics.is_connected
+    assert statistics.is_assignment_told
+    assert await client.ping() is None
+    assert isinstance(await client.status(), dict)

@@ -1,0 +1,33 @@
+"""The engine's twelve stories, told through a socket by both clients."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.integration.engine import test_stories as engine_stories
+from tests.integration.engine.conftest import FilesPlace, Town
+from tests.support.story_clients import TownOfClients
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+STORIES = {name: story for name, story in vars(engine_stories).items() if "_story_" in name}
+globals().update(STORIES)
+
+
+@pytest.fixture(params=["async", "sync"])
+async def town(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[TownOfClients]:
+    """A place, and services that come to it, asked through clients of one kind."""
+    place = FilesPlace(tmp_path)
+    try:
+        yield TownOfClients(place, Town(place).service, request.param)
+    finally:
+        await place.close()
+
+
+def test_stories_then_there_are_twelve() -> None:
+    """None is left out."""
+    assert len(STORIES) == 12

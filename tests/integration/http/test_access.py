@@ -1,0 +1,157 @@
+"""Who may ask what by HTTP: what is not opened is closed."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.access.door import Door
+from rlmm.access.settings import AccessSettings, ClientCertificates, TlsSettings
+from rlmm.assignment import Assignment
+from rlmm.http.routes import ROUTES, Asks
+from tests.support.access import ADMIN, BOUND, BROKER, READER, Pki, write_tokens
+from tests.support.builders import segment_id, started
+from tests.support.engines import World, until_open
+from tests.support.http_servers import Answer, HttpClient, of, process_of, showing
+
+if TYPE_CHECKING:
+    import ssl
+    from pathlib import Path
+
+CLOSED: dict[str, Any] = {"local_role": "none", "health_open": False, "metrics_open": False}
+
+
+async def door_of(folder: Path, **options: Any) -> Door:
+    """A door that knows one token of each role."""
+
+    def made() -> Door:
+        tokens = write_tokens(folder / "tokens")
+        return Door(AccessSettings(tokens_file=tokens, **options), TlsSettings())
+
+    return await asyncio.to_thread(made)
+
+
+def bearer(token: str) -> dict[str, str]:
+    """The head of a request that shows it."""
+    return {"Authorization": f"Bearer {token}"}
+
+
+async def asked(client: HttpClient, path: str, **headers: str) -> Answer:
+    """The answer, as plain as it is."""
+    route = next(route for route in ROUTES if route.path == path)
+    return await client.ask(route.method, path, headers=headers)
+
+
+@pytest.mark.parametrize("path", [route.path for route in ROUTES])
+async def test_paths_when_all_is_closed_then_nobody_is_answered_without_a_token(
+    tmp_path: Path, path: str
+) -> None:
+    """Every path but its own description asks for a token when the settings close it."""
+    async with showing(process=process_of(), door=await door_of(tmp_path), **CLOSED) as client:
+        for headers in ({}, bearer("wrong-token-0123456789"), {"Authorization": "Basic eDp5"}):
+            found = await asked(client, path, **headers)
+            if path == "/openapi.json":
+                assert found.status == 200
+                continue
+            assert (found.status, found.code) == (401, "not-permitted")
+            assert found.headers["WWW-Authenticate"].startswith("Bearer")
+        for token in (READER, BROKER, ADMIN):
+            assert (await asked(client, path, **bearer(token))).status not in {401, 403}
+
+
+@pytest.mark.parametrize("path", [route.path for route in ROUTES if route.asks is Asks.READER])
+async def test_questions_when_nobody_from_elsewhere_can_come_then_they_are_open(path: str) -> None:
+    """On an address of this machine reading needs no token, by default."""
+    async with showing(process=process_of()) as client:
+        assert (await asked(client, path)).status not in {401, 403}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"X-Forwarded-For": "192.0.2.1"},
+        {"Forwarded": "for=192.0.2.1"},
+        {"Host": "rebound.example"},
+        {"Host": "rebound.example:7405"},
+    ],
+    ids=["x-forwarded-for", "forwarded", "host", "host-port"],
+)
+async def test_questions_when_somebody_else_may_stand_behind_then_a_token_is_needed(
+    headers: dict[str, str],
+) -> None:
+    """A proxy, or a page of the web under another name, does not lend its being local."""
+    async with showing(process=process_of()) as client:
+        assert (await asked(client, "/v1/status", **headers)).status == 401
+
+
+async def test_questions_when_others_can_come_then_even_local_ones_need_a_token(
+    tmp_path: Path,
+) -> None:
+    """Where anybody can come, it proves nothing that a request comes from this machine."""
+    async with showing(
+        process=process_of(), door=await door_of(tmp_path), listen="0.0.0.0:0"
+    ) as client:
+        assert (await asked(client, "/v1/status")).status == 401
+        assert (await asked(client, "/livez")).status == 200
+        assert (await asked(client, "/metrics")).status == 200
+        assert (await asked(client, "/v1/status", **bearer(READER))).status == 200
+
+
+async def test_questions_when_a_token_speaks_for_one_broker_then_it_is_refused(
+    tmp_path: Path,
+) -> None:
+    """What a broker may see depends on what it was given, which is not known here."""
+    async with showing(process=process_of(), door=await door_of(tmp_path)) as client:
+        found = await asked(client, "/v1/status", **bearer(BOUND))
+        assert (found.status, found.code) == (403, "not-permitted")
+
+
+async def test_questions_when_an_administrator_asks_then_all_that_is_stored_is_seen(
+    tmp_path: Path,
+) -> None:
+    """What is stored on an open metadata partition and not assigned is for administrators."""
+    world = World(3)
+    mine = world.partition_on(0)
+    neighbour = world.partition_on(0, "neighbours")
+    world.store(started(segment_id("a", mine)), started(segment_id("b", neighbour)))
+    async with (
+        world.engine(assignment=Assignment.of_user([mine])) as engine,
+        showing(engine, door=await door_of(tmp_path)) as client,
+    ):
+        await until_open(engine, 0)
+        for token, status in ((READER, 421), (BROKER, 421), (ADMIN, 200)):
+            found = await client.get("/v1/size", headers=bearer(token), **of(neighbour))
+            assert found.status == status
+
+
+async def test_questions_when_they_come_too_often_then_the_client_is_told(tmp_path: Path) -> None:
+    """The limit of a client holds for HTTP, too."""
+    door = await door_of(tmp_path, client_requests_per_second_max=1)
+    async with showing(process=process_of(), door=door) as client:
+        answers = [await asked(client, "/v1/status", **bearer(READER)) for _ in range(20)]
+        refused = [answer for answer in answers if answer.status == 429]
+        assert refused
+        assert refused[0].code == "too-busy"
+        assert refused[0].headers["Retry-After"] == "1"
+
+
+async def test_tls_when_there_is_a_certificate_then_http_is_encrypted_with_it(
+    tmp_path: Path,
+) -> None:
+    """The same certificate and the same client names as on the frame protocol."""
+
+    def made() -> tuple[Door, ssl.SSLContext, ssl.SSLContext]:
+        pki = Pki(tmp_path)
+        settings = pki.settings(ClientCertificates.WANTED)
+        door = pki.door(settings, client_names=("reporting=reader",))
+        return door, pki.client("x", common_name="reporting"), pki.client()
+
+    door, named, nameless = await asyncio.to_thread(made)
+    async with showing(process=process_of(), door=door, ssl=named, **CLOSED) as client:
+        assert (await asked(client, "/v1/status")).status == 200
+    async with showing(process=process_of(), door=door, ssl=nameless, **CLOSED) as client:
+        assert (await asked(client, "/v1/status")).status == 401
+    async with showing(process=process_of(), door=door, tls=False) as client:
+        assert (await asked(client, "/livez")).status == 200

@@ -1,0 +1,245 @@
+"""What a scrape shows: every metric of the table, and no series more than configuration allows."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prometheus_client.openmetrics.parser import (
+    text_string_to_metric_families as parse_openmetrics,
+)
+from prometheus_client.parser import text_string_to_metric_families
+
+from rlmm.access.door import Door
+from rlmm.access.settings import AccessSettings, TlsSettings
+from rlmm.assignment import Assignment
+from rlmm.broker_watch import WatchStatistics
+from rlmm.engine import EngineSettings
+from rlmm.errors import NotAssigned
+from rlmm.http.metrics.metric import Kind
+from rlmm.http.metrics.table import METRICS
+from rlmm.http.sources import Sources
+from rlmm.log.files import FilesLogStatistics
+from rlmm.log.kafka.kafka_log import KafkaLogStatistics
+from rlmm.log.memory import MemoryLog
+from rlmm.metadata.segment import SegmentState
+from rlmm.pump.settings import PumpSettings
+from rlmm.sidecar.figures import Figures as SidecarFigures
+from rlmm.snapshot.settings import SnapshotSettings
+from rlmm.telemetry.logs import LinesStatistics
+from tests.support import tree
+from tests.support.builders import finished, segment_id, started, tp, update
+from tests.support.engines import ROOM, World, until, until_open
+from tests.support.http_servers import VERSION, process_of, showing
+
+if TYPE_CHECKING:
+    import pytest
+
+    from rlmm.engines import Service, ServiceStatistics
+
+PLACES = 3
+SETTINGS = EngineSettings(memory=ROOM, snapshot=SnapshotSettings(free_bytes_min=0))
+
+
+def everything(process: Service) -> Sources:
+    """Sources of which none is missing."""
+    figures, door = SidecarFigures(), Door(AccessSettings(), TlsSettings())
+    figures.cut_off["slow"] = 1
+    figures.refusals["segment", "not-ready"] = 1
+    sources = Sources(
+        VERSION,
+        lines=lambda: LinesStatistics({"info": 1}, 2, 3, ""),
+        sidecar=lambda: figures.statistics({"idle": 4}, 5),
+        access=door.statistics,
+    )
+    sources.begin(process)
+    return sources
+
+
+def documented() -> set[str]:
+    """Every name of the page."""
+    text = tree.read(Path("docs/metrics.md"))
+    return set(re.findall(r"^\| `(rlmm_\w+)`", text, re.MULTILINE))
+
+
+class KafkaLike(MemoryLog):
+    """A log in memory with the figures of one on Kafka."""
+
+    def statistics(self) -> KafkaLogStatistics:  # type: ignore[override]
+        """Some."""
+        return KafkaLogStatistics(True, 1, 0, 2, 3, 0, 4, 5, 6)
+
+
+class FilesLike(MemoryLog):
+    """A log in memory with the figures of an embedded one."""
+
+    def statistics(self) -> FilesLogStatistics:  # type: ignore[override]
+        """Some."""
+        return FilesLogStatistics(1, 0, 1, 1, 0)
+
+
+async def test_metrics_when_everything_has_figures_then_the_scrape_is_the_documented_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each metric of the table is in a scrape and on the page, and nothing else is in either."""
+    kafka, files = World(PLACES), World(PLACES)
+    partition = kafka.partition_on(0)
+    kafka.store(started(segment_id("a", partition), max_timestamp_ms=1))
+    async with (
+        kafka.engine(SETTINGS, log=KafkaLike(kafka.topic), snapshots=tmp_path) as first,
+        files.engine(SETTINGS, log=FilesLike(files.topic)) as second,
+    ):
+        await until_open(first, *range(PLACES))
+        await until_open(second, *range(PLACES))
+        assert (await first.flush()).written
+        process = process_of(a=first, b=second)
+        statistics = process.statistics
+        watch = WatchStatistics(1, 2, 3, 4, "", 5.0)
+        monkeypatch.setattr(
+            process, "statistics", lambda: _with_watch(statistics(), watch), raising=True
+        )
+        async with showing(sources=everything(process), user_partitions_max=5) as client:
+            await client.get("/livez")
+            text = (await client.get("/metrics")).text
+    names = {
+        sample.name for family in text_string_to_metric_families(text) for sample in family.samples
+    }
+    always = {metric.name for metric in METRICS} - SOMETIMES
+    assert always - names == set()
+    assert names - {metric.name for metric in METRICS} == set()
+    assert documented() == {metric.name for metric in METRICS}
+
+
+SOMETIMES = {
+    "rlmm_certificate_end_timestamp_seconds",  # with TLS
+    "rlmm_snapshot_last_failure_timestamp_seconds",  # after a failure
+}
+
+
+def _with_watch(found: ServiceStatistics, watch: WatchStatistics) -> ServiceStatistics:
+    return replace(found, watches={"a": watch})
+
+
+def test_metrics_when_named_then_as_prometheus_asks() -> None:
+    """A prefix, snake case, `_total` for counters alone, a base unit at the end, and a meaning."""
+    assert len({metric.name for metric in METRICS}) == len(METRICS)
+    for metric in METRICS:
+        assert re.fullmatch(r"rlmm_[a-z][a-z_]*[a-z]", metric.name), metric.name
+        assert (metric.kind is Kind.COUNTER) == metric.name.endswith("_total"), metric.name
+        assert (metric.kind is Kind.INFO) == metric.name.endswith("_info"), metric.name
+        assert not re.search(r"_(ms|s|kib|mib|minutes)(_total)?$", metric.name), metric.name
+        assert metric.meaning.endswith("."), metric.name
+        assert all(re.fullmatch(r"[a-z_]+", label) for label in metric.labels), metric.name
+
+
+async def test_metrics_when_asked_as_openmetrics_then_they_are() -> None:
+    """Prometheus gets the form that it asks for, each family with a help text."""
+    world = World(PLACES)
+    async with world.engine() as engine, showing(engine) as client:
+        await until_open(engine, *range(PLACES))
+        answer = await client.get(
+            "/metrics", headers={"Accept": "application/openmetrics-text; version=1.0.0"}
+        )
+        assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
+        families = list(parse_openmetrics(answer.text))  # type: ignore[no-untyped-call]
+        assert families
+        assert all(family.documentation for family in families)
+
+
+async def test_metrics_when_a_partition_is_not_ready_then_they_say_why_f34() -> None:
+    """Applied offset, target, end, lag, refusals by reason, segments by state, oldest copy."""
+    world = World(PLACES)
+    partition = world.partition_on(1)
+    world.store(
+        started(segment_id("a", partition), event_timestamp_ms=1_000),
+        started(segment_id("b", partition)),
+        finished(segment_id("b", partition)),
+        finished(segment_id("never", partition)),
+    )
+    world.script.write(1, b"\x01\x00")
+    world.script.stall(2)
+    world.store(started(segment_id("c", world.partition_on(2))))
+    tolerant = EngineSettings(pump=PumpSettings(undecodable_share_max=1.0), memory=ROOM)
+    async with world.engine(tolerant) as engine, showing(engine) as client:
+        await until_open(engine, 0, 1)
+        await until(lambda: 2 in engine.standing().progress)
+        await until(lambda: engine.standing().progress[2].target == 1)
+        found = await client.metrics()
+    of = 'cluster="c0",metadata_partition='
+    assert found[f'rlmm_last_applied_offset{{{of}"1"}}'] == 4
+    assert found[f'rlmm_high_watermark{{{of}"1"}}'] == 5
+    assert found[f'rlmm_last_applied_offset{{{of}"2"}}'] == -1
+    assert found[f'rlmm_target_offset{{{of}"2"}}'] == 1
+    assert found[f'rlmm_partition_lag_records{{{of}"2"}}'] == 1
+    assert found[f'rlmm_partition_open{{{of}"1"}}'] == 1
+    assert found[f'rlmm_partition_open{{{of}"2"}}'] == 0
+    assert found['rlmm_lag_records{cluster="c0"}'] == 1
+    assert found['rlmm_records_rejected_total{cluster="c0",reason="unknown-segment"}'] == 1
+    assert sum(count for name, count in found.items() if "undecodable_total" in name) == 1
+    assert found['rlmm_segments{cluster="c0",state="COPY_SEGMENT_STARTED"}'] == 1
+    assert found['rlmm_segments{cluster="c0",state="COPY_SEGMENT_FINISHED"}'] == 1
+    assert found['rlmm_oldest_copy_started_age_seconds{cluster="c0"}'] > 1_000_000
+    assert found['rlmm_heartbeat_age_seconds{cluster="c0"}'] >= 0
+    assert found['rlmm_metadata_partitions{cluster="c0",state="open"}'] == 2
+    assert found['rlmm_metadata_partitions{cluster="c0",state="replaying"}'] == 1
+
+
+async def test_metrics_when_questions_and_writes_end_then_they_are_counted_by_outcome() -> None:
+    """What was answered, refused and written is told apart."""
+    world = World(PLACES)
+    partition, other = world.partition_on(0), world.partition_on(1)
+    segment = segment_id("a", partition)
+    async with world.engine(assignment=Assignment.of_metadata([0])) as engine:
+        await until_open(engine, 0)
+        await engine.write(started(segment))
+        await engine.write(update(segment, SegmentState.COPY_SEGMENT_FINISHED))
+        engine.reads.segment(segment)
+        with suppress(NotAssigned):
+            engine.reads.size(other)
+        async with showing(engine) as client:
+            found = await client.metrics()
+    assert found['rlmm_writes_total{cluster="c0",outcome="applied"}'] == 2
+    assert found['rlmm_questions_total{cluster="c0",outcome="answered"}'] == 1
+    assert found['rlmm_questions_total{cluster="c0",outcome="not-assigned"}'] == 1
+
+
+async def test_metrics_when_scraped_then_nothing_is_counted_by_it() -> None:
+    """Looking does not change what is seen."""
+    world = World(PLACES)
+    async with world.engine() as engine, showing(engine, user_partitions_max=9) as client:
+        await until_open(engine, *range(PLACES))
+        before = engine.statistics().gate
+        await client.metrics()
+        assert engine.statistics().gate == before
+
+
+async def test_metrics_when_topics_are_many_then_there_is_no_series_more() -> None:
+    """How many series there are does not depend on what brokers write, unless somebody asks."""
+    world = World(PLACES)
+    async with world.engine() as engine:
+        await until_open(engine, *range(PLACES))
+        async with showing(engine) as client, showing(engine, user_partitions_max=7) as asked:
+            await client.metrics()
+            before = len(await client.metrics())
+            for number in range(40):
+                world.store(started(segment_id(number, tp(f"topic-{number}", number))))
+            await until(lambda: sum(engine.read_token().values()) == 40 - PLACES)
+            after = await client.metrics()
+            new = {name for name in after if "oldest_copy" in name or "timestamp" in name}
+            assert len(after) - len(new) <= before
+            assert not [name for name in after if "topic-" in name]
+            sizes = [name for name in await asked.metrics() if "user_partition_size" in name]
+            assert len(sizes) == 7
+
+
+async def test_metrics_when_single_partitions_are_left_out_then_totals_remain() -> None:
+    """One setting takes away whatever grows with the number of metadata partitions."""
+    world = World(PLACES)
+    async with world.engine() as engine, showing(engine, partition_metrics=False) as client:
+        await until_open(engine, *range(PLACES))
+        found = await client.metrics()
+        assert not [name for name in found if "metadata_partition=" in name]
+        assert found['rlmm_user_partitions{cluster="c0"}'] == 0

@@ -1,0 +1,97 @@
+"""`rlmm serve` as a process, asked by HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import signal
+import urllib.error
+import urllib.request
+from typing import TYPE_CHECKING, Any
+
+from tests.support.builders import segment_id, tp
+from tests.support.http_servers import ANYWHERE, of
+from tests.support.serving import PLACES, SEGMENTS, fill, serving
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.serving import Serving
+
+
+async def url_of(service: Serving) -> str:
+    """Where it says that HTTP is."""
+    line = await service.until("health, metrics and API at")
+    found = re.search(r"http://\S+", str(line["message"]))
+    assert found is not None
+    return found.group()
+
+
+async def get(url: str) -> tuple[int, Any]:
+    """Status and document."""
+
+    def ask() -> tuple[int, Any]:
+        try:
+            with urllib.request.urlopen(url, timeout=30) as answer:
+                return answer.status, answer.read()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read()
+
+    status, text = await asyncio.to_thread(ask)
+    return status, json.loads(text) if text[:1] in {b"{", b"["} else text.decode()
+
+
+async def test_serve_when_asked_by_http_then_it_is_ready_and_answers_f94(tmp_path: Path) -> None:
+    """From its first line on somebody answers; what the log holds is found."""
+    await fill(tmp_path)
+    async with serving(tmp_path, "--http-listen", ANYWHERE) as service:
+        url = await url_of(service)
+        status, _ = await get(f"{url}/livez")
+        assert status == 200
+        assert (await get(f"{url}/startupz"))[0] in {200, 503}
+        await service.until_open(PLACES)
+        status, shown = await get(f"{url}/readyz")
+        assert (status, shown["is_ready"]) == (200, True)
+        partition = tp(partition=3)
+        segment = segment_id("s3", partition)
+        query = "&".join(
+            f"{name}={value}" for name, value in of(partition, segment_id=segment.uuid).items()
+        )
+        status, shown = await get(f"{url}/v1/segment?{query}")
+        assert (status, shown["segment"]["state"]) == (200, "COPY_SEGMENT_FINISHED")
+        _, text = await get(f"{url}/metrics")
+        assert f'rlmm_user_partitions{{cluster="files"}} {SEGMENTS}.0' in text
+        assert "rlmm_sidecar_connections_max" in text
+        assert 'rlmm_log_lines_total{level="info"}' in text
+        assert await service.end(signal.SIGTERM) == 0
+
+
+async def test_serve_when_its_http_address_is_in_use_then_it_ends_with_its_code(
+    tmp_path: Path,
+) -> None:
+    """A busy port is a refusal of the configuration, before any log is opened."""
+    async with serving(tmp_path, "--http-listen", ANYWHERE) as first:
+        address = (await url_of(first)).removeprefix("http://")
+        folder = tmp_path / "second"
+        folder.mkdir()
+        async with serving(folder, "--http-listen", address) as second:
+            assert await second.end() == 2
+            assert any("http.listen" in message for message in second.messages)
+        assert not (folder / "rlmm-data" / "log").exists()
+        assert await first.end(signal.SIGTERM) == 0
+
+
+async def test_serve_when_a_client_holds_on_then_it_ends_in_time_all_the_same(
+    tmp_path: Path,
+) -> None:
+    """Open connections of probes and people do not keep a process from its end."""
+    async with serving(tmp_path, "--http-listen", ANYWHERE) as service:
+        host, _, port = (await url_of(service)).removeprefix("http://").partition(":")
+        connections = [await asyncio.open_connection(host, int(port)) for _ in range(3)]
+        connections[0][1].write(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert (await connections[0][0].readline()).startswith(b"HTTP/1.1 200")
+        assert await service.end(signal.SIGTERM, 20.0) == 0
+        for _, writer in connections:
+            writer.close()

@@ -1,0 +1,133 @@
+"""The server itself: where it listens, how much it takes, and that nothing is left of it."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+
+import aiohttp
+import pytest
+
+from rlmm.access.door import Door
+from rlmm.access.settings import AccessSettings, TlsSettings
+from rlmm.errors import ConfigError
+from rlmm.http.server import HttpServer
+from rlmm.http.settings import HttpSettings
+from rlmm.http.sources import Sources
+from tests.support.builders import segment_id, started
+from tests.support.engines import World, until, until_open
+from tests.support.http_servers import VERSION, of, process_of, showing
+
+DEADLINE_S = 30.0
+"""Never reached, unless something is broken."""
+
+
+def server_at(listen: str) -> HttpServer:
+    """A server that shows nothing."""
+    door = Door(AccessSettings(), TlsSettings())
+    return HttpServer(Sources(VERSION), HttpSettings(listen=listen), door)
+
+
+async def test_server_when_its_address_is_in_use_then_that_is_a_named_refusal() -> None:
+    """A second service on one machine is told which setting to change."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ConfigError, match=rf"http\.listen 127\.0\.0\.1:{port}.*in use"):
+            await server_at(f"127.0.0.1:{port}").begin()
+
+
+async def test_server_when_it_listens_nowhere_then_nothing_is_opened() -> None:
+    """`none` is nowhere."""
+    async with server_at("none") as server:
+        assert server.addresses == []
+
+
+async def test_server_when_it_is_closed_then_nothing_of_it_is_left() -> None:
+    """No task, no socket and no thread, though one was idle and an answer was waiting."""
+    world = World(1)
+    async with world.engine() as engine:
+        await until_open(engine, 0)
+        tasks, threads = asyncio.all_tasks(), threading.active_count()
+        async with showing(engine) as client:
+            await client.metrics()
+            partition = world.partition_on(0)
+            waiting = asyncio.create_task(
+                client.session.get(
+                    f"{client.url}/v1/size",
+                    params=of(partition, at_least="0:99", timeout_ms=50_000),
+                )
+            )
+            await until(lambda: engine.statistics().barrier.waiting == 1)
+            idle = await asyncio.open_connection(*client.server.addresses[0])
+            await client.server.close()
+            assert engine.statistics().barrier.waiting == 0
+            with pytest.raises(OSError, match=r"refused|Connect call failed"):
+                await asyncio.open_connection(*client.server.addresses[0])
+            idle[1].close()
+            with pytest.raises(aiohttp.ClientError):
+                await waiting
+        await until(lambda: asyncio.all_tasks() == tasks)
+        assert threading.active_count() == threads
+
+
+async def test_connections_when_they_are_too_many_then_one_more_is_refused_and_counted() -> None:
+    """Who comes too much is told, and the others are not disturbed."""
+    async with showing(process=process_of(), connections_max=2) as client:
+        held = [await asyncio.open_connection(*client.server.addresses[0]) for _ in range(2)]
+        await until(lambda: client.server.figures.connections == 2)
+        reader, writer = await asyncio.open_connection(*client.server.addresses[0])
+        async with asyncio.timeout(DEADLINE_S):
+            assert (await reader.read()).startswith(b"HTTP/1.1 503")
+        writer.close()
+        assert client.server.figures.refused == 1
+        held[0][1].close()
+        await until(lambda: client.server.figures.connections == 1)
+        assert (await client.get("/livez")).status == 200
+        held[1][1].close()
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /livez HTT", b"GET /livez HTTP/1.1\r\nHost: x\r\n"])
+async def test_connection_when_no_request_is_completed_then_it_is_closed(sent: bytes) -> None:
+    """Who says nothing, or does not come to an end, does not hold a connection for ever."""
+    async with showing(process=process_of(), idle_timeout_ms=50) as client:
+        reader, writer = await asyncio.open_connection(*client.server.addresses[0])
+        writer.write(sent)
+        async with asyncio.timeout(DEADLINE_S):
+            assert await reader.read() == b""
+        writer.close()
+
+
+async def test_body_when_it_does_not_come_then_that_is_told() -> None:
+    """A client that promises a body and sends none is told so after its time."""
+    async with showing(process=process_of(), body_timeout_ms=50) as client:
+        reader, writer = await asyncio.open_connection(*client.server.addresses[0])
+        head = b"POST /v1/segments-for HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n"
+        writer.write(head)
+        async with asyncio.timeout(DEADLINE_S):
+            assert (await reader.readline()).startswith(b"HTTP/1.1 408")
+        writer.close()
+
+
+async def test_body_when_it_is_too_large_then_it_is_refused() -> None:
+    """What is beyond the limit is not read into memory."""
+    async with showing(process=process_of(), client_max_size=1_000) as client:
+        found = await client.ask("POST", "/v1/segments-for", body=b" " * 1_001)
+        assert (found.status, found.code) == (413, "invalid-argument")
+
+
+async def test_question_when_its_client_goes_away_then_nobody_waits_any_more() -> None:
+    """A wait dies with its client."""
+    world = World(1)
+    partition = world.partition_on(0)
+    world.store(started(segment_id("a", partition)))
+    async with world.engine() as engine, showing(engine) as client:
+        await until_open(engine, 0)
+        query = "&".join(f"{k}={v}" for k, v in of(partition, at_least="0:99").items())
+        reader, writer = await asyncio.open_connection(*client.server.addresses[0])
+        writer.write(f"GET /v1/size?{query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        await until(lambda: engine.statistics().barrier.waiting == 1)
+        writer.close()
+        await until(lambda: engine.statistics().barrier.waiting == 0)
+        assert client.server.figures.answers["/v1/size", 499] == 1
+        del reader

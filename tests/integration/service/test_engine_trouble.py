@@ -1,0 +1,177 @@
+"""Trouble of one engine among several: it is told, and costs the others nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.engines import EnginePlan, OpenLog, Service
+from rlmm.errors import ConfigError, LogDamaged, Stopped
+from rlmm.log.memory import MemoryLog
+from rlmm.log.memory_topic import MemoryTopic
+from rlmm.service import serve
+from rlmm.snapshot.writer import Flushed
+from tests.integration.service.test_clusters import DEADLINE_S, plan, ready, running
+from tests.support.engines import until
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from rlmm.engine import Engine
+
+
+def refusing(name: str, error: Exception, before: Callable[[], Awaitable[object]]) -> EnginePlan:
+    """An engine whose log cannot be opened, which turns out when *before* has been done."""
+
+    async def refused() -> OpenLog:
+        await before()
+        raise error
+
+    return replace(plan(name, MemoryTopic(1)), open_log=refused)
+
+
+class ClosingBadly(MemoryLog):
+    """A log whose end goes wrong."""
+
+    async def close(self) -> None:
+        await super().close()
+        raise ZeroDivisionError("at the end")
+
+
+@pytest.mark.parametrize("error", [LogDamaged("torn"), OSError(5, "disk"), ConfigError("two")])
+async def test_service_when_a_late_engine_fails_of_its_log_then_it_alone_goes(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The others go on, its callers are told why, its log is closed and its name free again."""
+    gate = asyncio.Event()
+    log = ClosingBadly(MemoryTopic(1))
+
+    async def beside() -> None:
+        await gate.wait()
+        raise error
+
+    async def opened() -> OpenLog:
+        return OpenLog(log, beside)
+
+    async with running(plan("first", MemoryTopic(1))) as (service, task):
+        late = await service.add(replace(plan("late", MemoryTopic(1)), open_log=opened))
+        gate.set()
+        await until(lambda: list(service.engines) == ["first"], DEADLINE_S)
+        with pytest.raises(Stopped, match=r"torn|disk|two"):
+            await late.wait_all_ready(timeout_s=DEADLINE_S)
+        await until(lambda: "while late was closed: ZeroDivisionError" in caplog.text, DEADLINE_S)
+        await service.add(plan("late", MemoryTopic(1)))
+        await ready(service, "late")
+        await ready(service, "first")
+        assert not task.done()
+
+
+async def test_service_when_an_engine_cannot_be_opened_nor_closed_then_who_asked_hears_the_first(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """What goes wrong in the clean-up does not hide why it was needed."""
+    log = ClosingBadly(MemoryTopic(1))
+
+    async def opened() -> OpenLog:
+        service.refuse("it stops now")
+        return OpenLog(log)
+
+    async with running() as (service, _):
+        with pytest.raises(Stopped, match="it stops now"):
+            await service.add(replace(plan("late", MemoryTopic(1)), open_log=opened))
+    assert "while late was closed: ZeroDivisionError('at the end')" in caplog.text
+
+
+async def test_service_when_the_snapshots_of_one_engine_hang_then_those_of_others_are_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each has its own disk, and what hangs is named."""
+    flushed: list[str] = []
+    gate = asyncio.Event()
+
+    async def flush(engine: Engine) -> Flushed:
+        name = next(name for name, one in service.engines.items() if one is engine)
+        if name == "one":
+            await gate.wait()
+        flushed.append(name)
+        return Flushed()
+
+    monkeypatch.setattr("rlmm.engine.Engine.flush", flush)
+    async with running(plan("one", MemoryTopic(1)), plan("two", MemoryTopic(1))) as (service, _):
+        flushing = asyncio.create_task(service.flush())
+        await until(lambda: flushed == ["two"], DEADLINE_S)
+        assert "snapshots of one" in {task.get_name() for task in asyncio.all_tasks()}
+        assert not flushing.done()
+        gate.set()
+        assert list(await flushing) == ["one", "two"]
+
+
+async def test_service_when_several_logs_close_badly_then_each_is_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The first failure is raised, and none is lost."""
+    service = Service({})
+    for name in ("one", "two"):
+
+        async def opened() -> OpenLog:
+            return OpenLog(ClosingBadly(MemoryTopic(1)))
+
+        await service.add(replace(plan(name, MemoryTopic(1)), open_log=opened))
+    with pytest.raises(ZeroDivisionError):
+        await service.close()
+    for name in ("one", "two"):
+        assert f"{name}: while it was closed: ZeroDivisionError('at the end')" in caplog.text
+
+
+async def test_service_when_it_starts_then_all_logs_are_opened_at_a_time() -> None:
+    """One that takes long does not have the others wait for their turn; the order is kept."""
+    gate, opening, started = asyncio.Event(), [], asyncio.Event()
+
+    def slow(name: str) -> EnginePlan:
+        async def opened() -> OpenLog:
+            opening.append(name)
+            await gate.wait()
+            return OpenLog(MemoryLog(MemoryTopic(1)))
+
+        return replace(plan(name, MemoryTopic(1)), open_log=opened)
+
+    services: list[Service] = []
+
+    def begin(service: Service) -> None:
+        services.append(service)
+        started.set()
+
+    plans = [slow("one"), plan("two", MemoryTopic(1)), slow("three")]
+    task = asyncio.create_task(serve(plans, DEADLINE_S, on_started=begin))
+    await until(lambda: opening == ["one", "three"], DEADLINE_S)
+    gate.set()
+    async with asyncio.timeout(DEADLINE_S):
+        await started.wait()
+    assert list(services[0].engines) == ["one", "two", "three"]
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_service_when_several_logs_cannot_be_opened_then_the_first_by_name_is_told() -> None:
+    """Whatever fails sooner: the same trouble has the same last line, and no opening stays."""
+    tried = asyncio.Event()
+
+    async def at_once() -> None:
+        tried.set()
+
+    async def a_little_later() -> None:
+        await tried.wait()
+        for _ in range(50):
+            await asyncio.sleep(0)
+
+    plans = [
+        refusing("one", LogDamaged("torn"), a_little_later),
+        refusing("two", ConfigError("two counts"), at_once),
+        refusing("three", ConfigError("never"), asyncio.Event().wait),
+    ]
+    async with asyncio.timeout(DEADLINE_S):
+        with pytest.raises(LogDamaged, match=r"^clusters\.one: torn"):
+            await serve(plans, DEADLINE_S)

@@ -1,0 +1,182 @@
+"""
+The lines that `rlmm serve` writes: whose they are, and how a failure is told: one line, of the form
+that the lines before it have.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pty
+import re
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support import tree
+from tests.support.serving import serving
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.serving import Serving
+
+FAILING = """
+from rlmm.cli.main import main
+from rlmm.telemetry.logs import LogLines
+
+async def run(self):
+    raise RuntimeError("out of order")
+
+LogLines.run = run
+main()
+"""
+MESSAGE = "part-failed: log lines has failed: RuntimeError: out of order"
+UNREADABLE = ("--pump-read-bytes", "0")
+
+
+async def on_terminal(folder: Path, *arguments: str) -> tuple[int, list[str]]:
+    """Status of a process whose standard error is a terminal, and the lines that stand there."""
+    ours, theirs = pty.openpty()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, *arguments, cwd=folder, stdin=asyncio.subprocess.DEVNULL,
+            stderr=theirs, env={**os.environ, "PYTHONPATH": str(tree.ROOT), "NO_COLOR": "1"},
+        )  # fmt: skip
+        os.close(theirs)
+        reading = asyncio.to_thread(everything, ours)
+        async with asyncio.timeout(60):
+            said, status = await asyncio.gather(reading, process.wait())
+    finally:
+        os.close(ours)
+    return status, said.decode().splitlines()
+
+
+def everything(terminal: int) -> bytes:
+    """What is written to a terminal until nobody has it open."""
+    found = b""
+    while True:
+        try:
+            read = os.read(terminal, 65_536)
+        except OSError:
+            return found
+        if not read:
+            return found
+        found += read
+
+
+@pytest.mark.parametrize("said", [(), ("--logging-format", "json")], ids=["auto", "json"])
+async def test_last_line_when_no_terminal_reads_it_then_is_json_as_all_are(
+    tmp_path: Path, said: tuple[str, ...]
+) -> None:
+    """The error's name, its message and the exit code stand in it, and no other line says them."""
+    async with serving(tmp_path, *said, program=("-c", FAILING)) as served:
+        assert await served.end() == 5
+    assert served.said == []
+    last = served.lines[-1]
+    assert last["message"] == MESSAGE
+    assert (last["level"], last["error"], last["exit_code"]) == ("critical", "part-failed", 5)
+    assert sum("error" in line for line in served.lines) == 1
+
+
+async def test_last_line_when_lines_are_for_people_then_is_for_people(tmp_path: Path) -> None:
+    """Who asks for lines for people finds no JSON at the end, terminal or not."""
+    flag = ("--logging-format", "human")
+    async with serving(tmp_path, *flag, program=("-c", FAILING)) as served:
+        assert await served.end() == 5
+    assert served.lines == []
+    assert [line for line in served.said if "part-failed" in line] == [f"rlmm: {MESSAGE}"]
+    assert served.said[-1] == f"rlmm: {MESSAGE}"
+
+
+async def test_last_line_when_a_terminal_reads_it_then_is_for_people_and_stands_once(
+    tmp_path: Path,
+) -> None:
+    """One line for people, after the log lines for people."""
+    status, said = await on_terminal(tmp_path, "-c", FAILING, "serve")
+    assert status == 5
+    assert [line for line in said if "part-failed" in line] == [f"rlmm: {MESSAGE}"]
+    assert said[-1] == f"rlmm: {MESSAGE}"
+    assert re.search(r"\[info *\] serving from rlmm-data", said[0]) or "warning" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("flags", "is_json"),
+    [
+        pytest.param((), False, id="auto"),
+        pytest.param(("--logging-format", "json"), True, id="json"),
+        pytest.param(("--logging-format", "paper"), False, id="no-such-format"),
+    ],
+)
+async def test_last_line_when_there_is_no_configuration_then_has_the_form_that_was_asked_for(
+    tmp_path: Path, flags: tuple[str, ...], *, is_json: bool
+) -> None:
+    """What the flag says counts also where nothing else can be read."""
+    status, said = await on_terminal(tmp_path, "-m", "rlmm", "serve", *UNREADABLE, *flags)
+    assert status == 2
+    (line,) = said
+    assert line.startswith('{"time":' if is_json else "rlmm: config: ")
+
+
+async def test_last_line_when_standard_error_is_closed_then_the_exit_code_says_it(
+    tmp_path: Path,
+) -> None:
+    """Nowhere to write to is no failure of its own."""
+    closed = ("sh", "-c", 'exec "$@" 2>&-', "sh")
+    async with serving(tmp_path, before=closed, program=("-c", FAILING)) as served:
+        assert await served.end() == 5
+    async with serving(tmp_path, *UNREADABLE, before=closed) as served:
+        assert await served.end() == 2
+
+
+async def test_notice_of_a_java_file_when_serving_then_is_a_log_line(tmp_path: Path) -> None:
+    """Nothing but log lines stands between log lines."""
+    java = tmp_path / "client.properties"
+    await asyncio.to_thread(java.write_text, "acks=all\nbootstrap.servers=127.0.0.1:1\n")
+    async with serving(tmp_path, "--command-config", str(java)) as served:
+        line = await served.until("have no equivalent")
+        assert line["level"] == "warning"
+    assert served.said == []
+
+
+CLUSTERS = """
+snapshot.free_bytes_min = 0
+logging.level = "debug"
+logging.repeats_max = 1000
+
+[clusters.east]
+log.num_partitions = 2
+
+[clusters.west]
+log.num_partitions = 3
+"""
+OF_AN_ENGINE = ("rlmm.pump.", "rlmm.relay", "rlmm.log.", "rlmm.snapshot.")
+
+
+async def test_lines_when_there_are_clusters_then_each_says_whose_it_is(tmp_path: Path) -> None:
+    """Every line of an engine's parts has the name of its cluster; partitions are never mixed."""
+    await asyncio.to_thread((tmp_path / "rlmm.toml").write_text, CLUSTERS)
+    async with serving(tmp_path, "--config", "rlmm.toml") as served:
+        for count in (2, 3):
+            await seen(served, f"{count} of {count} are")
+        assert await served.end(signal.SIGTERM) == 0
+    ours = [line for line in served.lines if line["logger"].startswith(OF_AN_ENGINE)]
+    assert {line.get("cluster") for line in ours} == {"east", "west"}
+    ids = {(line["cluster"], line["cluster_id"]) for line in ours if "cluster_id" in line}
+    assert len(ids) == 2
+    for logger in ("rlmm.pump.follower", "rlmm.relay"):
+        lines = [line for line in ours if line["logger"] == logger]
+        assert sorted(
+            (line["cluster"], line["metadata_partition"], line["offset"]) for line in lines
+        ) == [("east", 0, 0), ("east", 1, 0), ("west", 0, 0), ("west", 1, 0), ("west", 2, 0)]
+        assert all(
+            f"metadata partition {line['metadata_partition']}" in line["message"] for line in lines
+        )
+
+
+async def seen(served: Serving, text: str) -> None:
+    """Wait until a line has said *text*, now or before."""
+    if not any(text in message for message in served.messages):
+        await served.until(text)

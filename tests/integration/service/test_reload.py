@@ -1,0 +1,172 @@
+"""`rlmm serve` as a process that is asked, by SIGHUP, to read its configuration again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.serving import PLACES, fill, serving
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.serving import Serving
+
+READ_AGAIN = "the configuration was read again"
+RESTART = "these keys have changed and need a restart: "
+WRITTEN = f"{PLACES} snapshots written"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """The configuration file of a service, empty."""
+    path = tmp_path / "rlmm.toml"
+    path.write_text("")
+    return path
+
+
+def write(file: Path, text: str) -> None:
+    """Replace what the configuration file says."""
+    file.write_text(text)
+
+
+async def hang_up(served: Serving) -> dict[str, Any]:
+    """Ask for the configuration to be read again; the line that says what came of it."""
+    served.send(signal.SIGHUP)
+    return await served.until(READ_AGAIN)
+
+
+def debugging(served: Serving) -> set[str]:
+    """The loggers that have written lines at `debug`."""
+    return {str(line["logger"]) for line in served.lines if line.get("level") == "debug"}
+
+
+async def test_serve_when_hung_up_then_levels_of_modules_change_and_it_goes_on(
+    tmp_path: Path, file: Path
+) -> None:
+    """
+    A module becomes as talkative as the file says now. A file that has become unreadable is told
+    as one error that names the key, and changes nothing; the end is in order.
+    """
+    await fill(tmp_path)
+    async with serving(tmp_path, "--config", str(file)) as served:
+        await served.until_open(PLACES)
+        assert debugging(served) == set()
+        write(file, '[logging]\nlevels = ["rlmm.snapshot=debug"]\n')
+        told = await hang_up(served)
+        assert told["message"].endswith("the log level is info, of modules rlmm.snapshot=debug")
+        write(file, "[logging]\nlevel = 'loud'\n")
+        told = await hang_up(served)
+        assert told["level"] == "error"
+        assert "and nothing changes: logging.level" in told["message"]
+        assert "'loud'" in told["message"]
+        write(file, "[logging\n")
+        told = await hang_up(served)
+        assert (told["level"], f"{file} is no TOML" in told["message"]) == ("error", True)
+        served.send(signal.SIGUSR1)
+        await served.until(WRITTEN)
+        assert debugging(served) == {"rlmm.snapshot.shelf"}
+        assert not [message for message in served.messages if RESTART in message]
+        assert await served.end(signal.SIGTERM) == 0
+    assert served.messages[-1] == "stopped"
+    assert served.said == []
+
+
+async def test_serve_when_hung_up_and_a_level_is_gone_then_the_module_is_quiet_again(
+    tmp_path: Path, file: Path
+) -> None:
+    """What the file does not say any more is as if it had never said it."""
+    await fill(tmp_path)
+    write(file, '[logging]\nlevels = ["rlmm.snapshot=debug"]\n')
+    async with serving(tmp_path, "--config", str(file)) as served:
+        await served.until_open(PLACES)
+        write(file, "")
+        assert (await hang_up(served))["message"].endswith("of modules none of their own")
+        served.send(signal.SIGUSR1)
+        await served.until(WRITTEN)
+        assert debugging(served) == set()
+        assert await served.end(signal.SIGTERM) == 0
+
+
+async def test_serve_when_other_keys_have_changed_then_are_named_as_waiting_for_a_restart(
+    tmp_path: Path, file: Path
+) -> None:
+    """What is not taken over is told each time, as long as it differs from what is in force."""
+    await fill(tmp_path)
+    async with serving(tmp_path, "--config", str(file), "--gate-waiting-max", "7") as served:
+        await served.until_open(PLACES)
+        write(file, "pump.read_bytes = 4096\ngate.waiting_max = 8\n")
+        for _ in range(2):
+            await hang_up(served)
+            line = await served.until(RESTART)
+            assert (line["level"], line["message"]) == ("warning", f"{RESTART}pump.read_bytes")
+        write(file, "log.kind = 'kafka'\nkafka.bootstrap.servers = 'one:9092'\n")
+        await hang_up(served)
+        line = await served.until(RESTART)
+        changed = "mode, log.kind, kafka.bootstrap.servers"
+        assert line["message"] == f"{RESTART}{changed}"
+        write(file, "")
+        await hang_up(served)
+        assert await served.end(signal.SIGTERM) == 0
+    assert sum(RESTART in message for message in served.messages) == 3
+
+
+async def test_serve_when_the_format_has_changed_then_lines_are_for_people(
+    tmp_path: Path, file: Path
+) -> None:
+    """The whole section is taken over: what was JSON is not any more, to the last line."""
+    await fill(tmp_path)
+    async with serving(tmp_path, "--config", str(file)) as served:
+        await served.until_open(PLACES)
+        lines = len(served.lines)
+        write(file, '[logging]\nformat = "human"\n')
+        served.send(signal.SIGHUP)
+        while not served.said:
+            assert await served.next_line() is not None
+        assert READ_AGAIN in served.said[0]
+        assert await served.end(signal.SIGTERM) == 0
+    assert len(served.lines) == lines
+    assert "stopped" in served.said[-1]
+
+
+async def test_serve_when_hung_up_again_and_again_then_every_answer_is_written(
+    tmp_path: Path, file: Path
+) -> None:
+    """
+    Who repairs a file asks more often than a repeat may be told. Numbers without end are an error
+    like any other.
+    """
+    await fill(tmp_path)
+    async with serving(tmp_path, "--config", str(file)) as served:
+        await served.until_open(PLACES)
+        write(file, f"pump.read_bytes = {'9' * 5_000}\n")
+        for _ in range(12):
+            told = await hang_up(served)
+            assert "is no TOML: Exceeds the limit" in told["message"]
+        write(file, "")
+        assert (await hang_up(served))["level"] == "info"
+        assert await served.end(signal.SIGTERM) == 0
+
+
+async def test_serve_when_its_file_has_become_a_pipe_then_can_be_stopped_all_the_same(
+    tmp_path: Path, file: Path
+) -> None:
+    """What hangs is named at the stop, and does not hold up the end of the process."""
+    await fill(tmp_path)
+    async with serving(tmp_path, "--config", str(file)) as served:
+        await served.until_open(PLACES)
+        await asyncio.to_thread(file.unlink)
+        await asyncio.to_thread(os.mkfifo, file)
+        served.send(signal.SIGHUP)
+        # Whoever opens the other end waits for the reader, and the reader then for a line.
+        pipe = await asyncio.to_thread(os.open, file, os.O_WRONLY)
+        try:
+            assert await served.end(signal.SIGTERM) == 0
+        finally:
+            os.close(pipe)
+    assert "nobody waits for what hangs in threads: configuration" in served.messages
+    assert served.messages[-1] == "stopped"

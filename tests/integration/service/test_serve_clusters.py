@@ -1,0 +1,158 @@
+"""`rlmm serve` and `rlmm snapshot write` with a configuration of several clusters."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.library import open_metadata
+from rlmm.snapshot.inspection import stored_below
+from tests.kafka.tiered import METADATA_PARTITIONS
+from tests.support.builders import segment_id, started, tp
+from tests.support.serving import serving
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.kafka.fixtures import FreshKafka
+    from tests.support.serving import Serving
+
+TWO = """
+[snapshot]
+free_bytes_min = 0
+
+[clusters.east]
+log.num_partitions = 2
+
+[clusters.west.log]
+num_partitions = 3
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A configuration of two embedded logs, in the folder of the test."""
+    file = tmp_path / "rlmm.toml"
+    file.write_text(f'data_dir = "{tmp_path / "data"}"\n{TWO}')
+    return file
+
+
+async def kept_positions(folder: Path) -> list[int]:
+    """The position of every snapshot below *folder*."""
+    found = await asyncio.to_thread(lambda: list(stored_below(folder)))
+    return [stored.position for stored in found]
+
+
+async def fill(folder: Path, name: str, partition_count: int) -> None:
+    """Begin a log in *folder* that holds the beginning of one copy."""
+    async with open_metadata(folder, partition_count=partition_count) as metadata:
+        await metadata.add_segment(started(segment_id(name, tp(name))))
+
+
+async def until_answered(served: Serving, counts: dict[str, int]) -> None:
+    """Wait until every metadata partition of each cluster is answered from, whoever is first."""
+    left = dict(counts)
+    while left:
+        line = await served.until("is answered from")
+        count = left.get(line["cluster"])
+        if f"{count} of {count} are" in line["message"]:
+            del left[line["cluster"]]
+
+
+def snapshot_write(*options: str) -> dict[str, dict[str, list[int]]]:
+    """What `rlmm snapshot write` prints."""
+    done = subprocess.run(
+        [sys.executable, "-m", "rlmm", "snapshot", "write", *options],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    document: dict[str, dict[str, list[int]]] = json.loads(done.stdout)
+    return document
+
+
+async def test_serve_when_the_file_names_two_clusters_then_serves_both(
+    file: Path, tmp_path: Path
+) -> None:
+    """Each from its own folder, its lines under its name; snapshots are told by name."""
+    clusters = tmp_path / "data" / "clusters"
+    await fill(clusters / "east" / "log", "east", 2)
+    await fill(clusters / "west" / "log", "west", 3)
+    async with serving(tmp_path, "--config", str(file)) as served:
+        await until_answered(served, {"east": 2, "west": 3})
+        document = await asyncio.to_thread(snapshot_write, "--config", str(file))
+        assert await served.end(signal.SIGTERM) == 0
+    assert {name: len(found["written"]) for name, found in document.items()} == {
+        "east": 1,
+        "west": 1,
+    }
+    for name in ("east", "west"):
+        assert await kept_positions(clusters / name / "snapshots") == [1]
+
+
+async def test_snapshot_write_when_no_service_runs_then_writes_those_of_every_cluster(
+    file: Path, tmp_path: Path
+) -> None:
+    """One after the other, and told by name."""
+    clusters = tmp_path / "data" / "clusters"
+    await fill(clusters / "east" / "log", "east", 2)
+    await fill(clusters / "west" / "log", "west", 3)
+    document = await asyncio.to_thread(snapshot_write, "--config", str(file))
+    assert {name: len(found["written"]) for name, found in document.items()} == {
+        "east": 1,
+        "west": 1,
+    }
+    assert [found["not_ready"] for found in document.values()] == [[], []]
+
+
+async def test_serve_when_two_clusters_are_one_log_then_is_refused_by_both_names(
+    tmp_path: Path,
+) -> None:
+    """A folder that was copied is the same log; nothing says which one is meant."""
+    clusters = tmp_path / "rlmm-data" / "clusters"
+    await fill(clusters / "east" / "log", "east", 3)
+    await asyncio.to_thread(shutil.copytree, clusters / "east", clusters / "west")
+    file = tmp_path / "rlmm.toml"
+    file.write_text("[clusters.east]\n[clusters.west]\n")
+    async with serving(tmp_path, "--config", str(file)) as served:
+        assert await served.end() == 2
+    assert "east and west follow one and the same log" in served.messages[-1]
+
+
+async def test_serve_when_clusters_are_named_for_a_log_that_was_the_only_one_then_says_so(
+    file: Path, tmp_path: Path
+) -> None:
+    """The log of before is left alone, and nobody takes the new empty ones for it unawares."""
+    await fill(tmp_path / "data" / "log", "old", 3)
+    async with serving(tmp_path, "--config", str(file)) as served:
+        line = await served.until("is of none of the clusters and is not served")
+        await until_answered(served, {"east": 2, "west": 3})
+        assert await served.end(signal.SIGTERM) == 0
+    assert line["level"] == "warning"
+
+
+async def test_serve_when_one_cluster_is_on_a_kafka_broker_then_answers_from_both(
+    fresh_kafka: FreshKafka, tmp_path: Path
+) -> None:
+    """A broker's topic and an embedded log, side by side; both come back from their snapshots."""
+    kafka = await asyncio.to_thread(fresh_kafka.tiered)
+    file = tmp_path / "rlmm.toml"
+    file.write_text(f'{TWO}\n[clusters.broker.kafka]\nbootstrap.servers = "{kafka.bootstrap}"\n')
+    counts = {"broker": METADATA_PARTITIONS, "east": 2, "west": 3}
+    async with serving(tmp_path, "--config", str(file)) as served:
+        await until_answered(served, counts)
+        modes = {
+            line["cluster"]: line["message"]
+            for line in served.lines
+            if line["message"].startswith("serving from")
+        }
+        assert "log kafka, mode observer" in modes["broker"]
+        assert "log files, mode serve" in modes["east"]
+        assert await served.end(signal.SIGTERM) == 0

@@ -1,0 +1,107 @@
+"""`rlmm serve` as a process that a supervisor started by systemd's notify protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.serving import PLACES, fill, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+DEADLINE_S = 30.0
+
+
+class Supervisor:
+    """Hears what the process says."""
+
+    def __init__(self, path: Path) -> None:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(str(path))
+        self._socket.setblocking(False)
+        self.heard: list[str] = []
+        """Every line so far."""
+
+    async def until(self, text: str) -> None:
+        """Wait until a line from now on begins with *text*."""
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(DEADLINE_S):
+            while True:
+                lines = (await loop.sock_recv(self._socket, 65_536)).decode().split("\n")
+                self.heard += lines
+                if any(line.startswith(text) for line in lines):
+                    return
+
+    def close(self) -> None:
+        """Hear nothing any more."""
+        self._socket.close()
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervisor]:
+    """Who has started the process."""
+    path = tmp_path / "notify"
+    monkeypatch.setenv("NOTIFY_SOCKET", str(path))
+    monkeypatch.setenv("WATCHDOG_USEC", "400000")
+    supervising = Supervisor(path)
+    yield supervising
+    supervising.close()
+
+
+async def test_serve_when_supervised_then_says_ready_alive_reloading_and_stopping(
+    tmp_path: Path, supervisor: Supervisor
+) -> None:
+    """
+    READY comes when the socket can be connected to, not before; the watchdog hears again and
+    again; a reload and the end are told.
+    """
+    await fill(tmp_path)
+    async with serving(tmp_path) as served:
+        await supervisor.until("READY=1")
+        _, writer = await asyncio.open_unix_connection(tmp_path / "rlmm-data" / "rlmm.sock")
+        writer.close()
+        assert supervisor.heard[0].startswith("STATUS=")
+        assert "STOPPING=1" not in supervisor.heard
+        ready = f"STATUS=ready: {PLACES} of {PLACES} "
+        if not any(line.startswith(ready) for line in supervisor.heard):
+            await supervisor.until(ready)
+        for _ in range(3):
+            await supervisor.until("WATCHDOG=1")
+        served.send(signal.SIGHUP)
+        await supervisor.until("RELOADING=1")
+        await supervisor.until("READY=1")
+        served.send(signal.SIGTERM)
+        await supervisor.until("STOPPING=1")
+        assert await served.end() == 0
+    assert supervisor.heard.count("READY=1") == 2
+
+
+async def test_serve_when_it_cannot_start_then_never_says_ready(
+    tmp_path: Path, supervisor: Supervisor
+) -> None:
+    """Who is configured to listen where nobody can ends with code 2, and was not ready before."""
+    async with serving(tmp_path, "--sidecar-listen", "192.0.2.1:1") as served:
+        await supervisor.until("STOPPING=1")
+        assert await served.end() == 2
+    assert "READY=1" not in supervisor.heard
+    assert supervisor.heard[-1].startswith("STATUS=sidecar.listen 192.0.2.1:1 cannot be used")
+
+
+async def test_serve_when_the_supervisor_has_gone_then_goes_on(
+    tmp_path: Path, supervisor: Supervisor
+) -> None:
+    """Nobody who hears is one warning, and nothing else."""
+    supervisor.close()
+    (tmp_path / "notify").unlink()
+    await fill(tmp_path)
+    async with serving(tmp_path) as served:
+        await served.until_open(PLACES)
+        assert await served.end(signal.SIGTERM) == 0
+    warnings = [one for one in served.messages if "the supervisor cannot be told" in one]
+    assert len(warnings) == 1

@@ -1,0 +1,210 @@
+"""A session that speaks for a broker is answered for what that broker was given, and no more."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.assignment import Assignment
+from rlmm.errors import NotAssigned, NotPermitted, NotReady, UnknownPartition
+from rlmm.metadata.ids import Uuid
+from rlmm.wire.values import segment_value
+from tests.support.builders import finished, segment_id, started, tp
+from tests.support.engines import World, until_open
+from tests.support.frames import greeted, wire
+from tests.support.sidecars import listening
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from rlmm.engine import Engine
+    from tests.support.sidecars import Listening
+
+PLACES = 3
+FIRST, AGAIN = (bytes(Uuid.of(0, number)) for number in (1, 2))
+
+
+def neighbours(world: World) -> list[Any]:
+    """User partitions that share one metadata partition."""
+    return [found for number in range(60) if world.place(found := tp("orders", number)) == 1]
+
+
+@asynccontextmanager
+async def serving(
+    assignment: Assignment | None = None,
+) -> AsyncIterator[tuple[World, Engine, Listening]]:
+    """A server whose engine follows the brokers, or has an assignment of its own."""
+    world = World(PLACES)
+    async with (
+        world.engine(assignment=assignment or Assignment.awaited()) as engine,
+        listening(engine, follows_brokers=assignment is None) as served,
+    ):
+        yield world, engine, served
+
+
+async def test_broker_before_its_first_assignment_then_not_ready_and_never_not_assigned() -> None:
+    """Failure scenarios F23, F93, F94: nobody is sent away by who does not know what is his."""
+    for assignment in (None, Assignment.everything()):
+        async with serving(assignment) as (world, engine, served):
+            if assignment is not None:
+                await until_open(engine, *range(PLACES))
+            async with greeted(served.path, broker_id=1) as client:
+                mine = neighbours(world)[0]
+                with pytest.raises(NotReady) as caught:
+                    await client.call("segment_for", wire(mine), 0, 5)
+                assert caught.value.reason == "assignment-unknown"
+                assert await client.call("is_ready", wire(mine)) is False
+                with pytest.raises(NotReady):
+                    await client.call(
+                        "add_segment",
+                        wire(mine),
+                        segment_value(started(segment_id(1, mine))),
+                        {"unassigned": "store"},
+                    )
+                assert all(one.next_offset == 0 for one in world.topic.partitions)
+
+
+async def test_d17_broker_when_a_partition_is_not_its_own_then_not_assigned_beside_its_shard() -> (
+    None
+):
+    """What another broker has is not assigned here, though it lives on the same shard."""
+    async with serving() as (world, _engine, served):
+        mine, theirs, nobody = neighbours(world)[:3]
+        async with (
+            greeted(served.path, broker_id=1) as one,
+            greeted(served.path, broker_id=2) as two,
+        ):
+            assert await one.call("assign", [wire(mine)], [], False) == 1
+            assert await two.call("assign", [], [wire(theirs)], True) == 2
+            for client, own, other in ((one, mine, theirs), (two, theirs, mine)):
+                await client.call("wait_ready", wire(own), {"timeout_ms": 10_000})
+                with pytest.raises(UnknownPartition):
+                    await client.call("segment_for", wire(own), 0, 5)
+                with pytest.raises(NotAssigned):
+                    await client.call("segment_for", wire(other), 0, 5)
+                with pytest.raises(NotAssigned):
+                    await client.call("list_segments", wire(nobody), None, 5)
+                assert await client.call("is_ready", wire(other)) is False
+                with pytest.raises(NotAssigned):
+                    await client.call("wait_ready", wire(other))
+                answers = await client.call(
+                    "segments_for", [[wire(own), 0, 0], [wire(other), 0, 0]]
+                )
+                assert [answer[0][0] for answer in answers] == ["unknown-partition", "not-assigned"]
+
+
+async def test_validation_when_nothing_is_assigned_then_still_comes_first() -> None:
+    """D17: what is wrong in a question is said before whose it is."""
+    async with (
+        serving() as (world, _engine, served),
+        greeted(served.path, broker_id=1) as client,
+    ):
+        mine = neighbours(world)[0]
+        for _ in range(2):
+            answer = await client.answer(client.send("segment_for", wire(mine), -1, 0))
+            assert answer.error is not None
+            assert answer.error.code == "invalid-argument"
+            await client.call("assign", [], [], True)
+
+
+async def test_assign_when_repeated_added_or_complete_then_as_it_says() -> None:
+    """Adding adds, complete replaces, and what changes nothing has no new generation."""
+    async with serving() as (world, engine, served):
+        one, two, three = neighbours(world)[:3]
+        async with greeted(served.path, broker_id=1) as client:
+            assert await client.call("assign", [wire(one)], [wire(two)], False) == 1
+            assert await client.call("assign", [wire(two)], [wire(one)], False) == 1
+            assert await client.call("assign", [wire(three)], [], False) == 2
+            assert engine.assignment.user == {one, two, three}
+            assert await client.call("assign", [wire(three)], [], True) == 3
+            assert engine.assignment.user == {three}
+            assert await client.call("stop_partitions", [wire(one), wire(tp("none", 5))]) == 3
+            assert await client.call("stop_partitions", [wire(three)]) == 4
+            assert engine.assignment.user == set()
+            assert engine.assignment.is_known
+            with pytest.raises(NotAssigned):
+                await client.call("segment_for", wire(three), 0, 0)
+
+
+async def test_assignment_of_a_broker_when_it_reconnects_then_still_holds_and_by_id() -> None:
+    """It belongs to the broker, and not to the connection."""
+    async with serving() as (world, _engine, served):
+        mine = neighbours(world)[0]
+        async with greeted(served.path, broker_id=1, instance=FIRST) as client:
+            await client.call("assign", [wire(mine)], [], True)
+        async with greeted(served.path, broker_id=1, instance=FIRST) as client:
+            await client.call("wait_ready", wire(mine))
+            with pytest.raises(UnknownPartition):
+                await client.call("segment_for", wire(mine), 0, 0)
+
+
+async def test_broker_when_started_again_then_nothing_is_known_and_the_old_one_is_refused() -> None:
+    """A new start says anew what it has; what is read for it is not given up meanwhile."""
+    async with serving() as (world, engine, served):
+        mine, other = neighbours(world)[:2]
+        async with greeted(served.path, broker_id=1, instance=FIRST) as before:
+            await before.call("assign", [wire(mine)], [], True)
+            async with greeted(served.path, broker_id=1, instance=AGAIN) as after:
+                assert await after.call("ping") is None
+                with pytest.raises(NotReady):
+                    await after.call("segment_for", wire(mine), 0, 0)
+                assert engine.assignment.user == {mine}
+                with pytest.raises(NotPermitted, match="started again"):
+                    await before.call("assign", [wire(other)], [], True)
+                waiting = after.send("wait_ready", wire(other))
+                await after.call("assign", [], [wire(other)], False)
+                assert (await after.answer(waiting)).error is None
+                assert engine.assignment.user == {other}
+
+
+async def test_assign_when_the_engine_has_an_assignment_of_its_own_then_only_narrows() -> None:
+    """With `all` or a list a broker sees what it was given, of what the engine has."""
+    async with serving(Assignment.of_metadata([1])) as (world, engine, served):
+        await until_open(engine, 1)
+        mine = neighbours(world)[0]
+        elsewhere = next(
+            found for number in range(60) if world.place(found := tp("orders", number)) == 2
+        )
+        async with greeted(served.path, broker_id=1) as client:
+            await client.call("assign", [wire(mine), wire(elsewhere)], [], True)
+            assert engine.assignment == Assignment.of_metadata([1])
+            assert await client.call("is_ready", wire(mine)) is True
+            with pytest.raises(NotAssigned):
+                await client.call("segment_for", wire(elsewhere), 0, 0)
+
+
+async def test_write_when_another_broker_has_the_partition_then_refused_or_stored_as_asked() -> (
+    None
+):
+    """D6: with `store` it is stored and the writer told so, though the engine applied it."""
+    async with serving(Assignment.everything()) as (world, engine, served):
+        await until_open(engine, *range(PLACES))
+        mine, theirs = neighbours(world)[:2]
+        async with greeted(served.path, broker_id=1) as client:
+            await client.call("assign", [wire(mine)], [], True)
+            segment = started(segment_id(1, theirs))
+            with pytest.raises(NotAssigned):
+                await client.call("add_segment", wire(theirs), segment_value(segment))
+            assert world.topic.partitions[1].next_offset == 0
+            stored = await client.call(
+                "add_segment", wire(theirs), segment_value(segment), {"unassigned": "store"}
+            )
+            assert stored == [1, 0, "stored-not-assigned"]
+
+
+async def test_f50_wait_when_the_partition_is_taken_away_then_ends_by_name() -> None:
+    """Failure scenario F50: who waits for what is not to come is told at once."""
+    async with serving() as (world, _engine, served):
+        mine = neighbours(world)[0]
+        segment = segment_id(1, mine)
+        world.store(started(segment), finished(segment))
+        async with greeted(served.path, broker_id=1) as client:
+            await client.call("assign", [wire(mine)], [], True)
+            await client.call("wait_ready", wire(mine))
+            waiting = client.send("segment_for", wire(mine), 0, 5, {"at_least": {1: 100}})
+            await client.call("stop_partitions", [wire(mine)])
+            answer = await client.answer(waiting)
+            assert answer.error is not None
+            assert answer.error.code in {"assignment-lost", "not-assigned"}

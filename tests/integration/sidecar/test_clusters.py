@@ -1,0 +1,213 @@
+"""Whose metadata a client is answered from: never that of another cluster than it named."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.assignment import Assignment
+from rlmm.engine import EngineSettings
+from rlmm.engines import EnginePlan, OpenLog, Service
+from rlmm.errors import ConfigError, InvalidArgument, NotReady, WrongCluster
+from rlmm.log.memory import MemoryLog
+from rlmm.log.memory_topic import MemoryTopic
+from rlmm.sidecar.clusters import Clusters
+from rlmm.sidecar.learned import LEARNED_FILE, read_learned
+from rlmm.sidecar.learning import ProcessEngines, require_no_tables
+from tests.support.builders import tp
+from tests.support.engines import ROOM, World, until, until_open
+from tests.support.frames import connected, greeted, wire
+from tests.support.sidecars import listening
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+ORDERS = tp("orders", 7)
+
+
+async def test_hello_when_it_names_the_cluster_then_its_engine_answers() -> None:
+    """Of several engines the one of the named cluster; without a name nobody is guessed."""
+    one, two = World(1), World(2)
+    async with one.engine() as first, two.engine() as second, listening(first, second) as served:
+        await until_open(first, 0)
+        await until_open(second, 0, 1)
+        for world, count in ((one, 1), (two, 2)):
+            async with connected(served.path) as client:
+                said = await client.hello(cluster_id=world.topic.cluster_id)
+                assert said["partition_count"] == count
+        async with connected(served.path) as client:
+            with pytest.raises(WrongCluster) as caught:
+                await client.hello()
+            assert one.topic.cluster_id in str(caught.value)
+            assert two.topic.cluster_id in str(caught.value)
+            assert await client.ended()
+
+
+async def test_hello_when_it_names_another_cluster_then_refused_with_both_ids() -> None:
+    """A broker of another cluster is never answered from this one's metadata."""
+    world = World(1)
+    async with world.engine() as engine, listening(engine) as served:
+        await until_open(engine, 0)
+        async with connected(served.path) as client:
+            with pytest.raises(WrongCluster) as caught:
+                await client.hello(cluster_id="elsewhere")
+            assert "elsewhere" in str(caught.value)
+            assert world.topic.cluster_id in str(caught.value)
+            assert await client.ended()
+
+
+async def test_f95_hello_when_the_log_is_not_reached_then_taken_and_reads_are_not_ready() -> None:
+    """Failure scenario F95: whose log it is is not known yet, so nobody is sent away."""
+    for named, code in (("right", "unknown-partition"), ("wrong", "wrong-cluster")):
+        world = World(1)
+        log = world.log()
+        reachable = asyncio.Event()
+        identity = log.identity
+
+        async def late(*, timeout_s: float, identity=identity, reachable=reachable):  # type: ignore[no-untyped-def]
+            await reachable.wait()
+            return await identity(timeout_s=timeout_s)
+
+        log.identity = late  # type: ignore[method-assign]
+        cluster_id = world.topic.cluster_id if named == "right" else "elsewhere"
+        async with (
+            world.engine(log=log) as engine,
+            listening(engine) as served,
+            connected(served.path) as client,
+        ):
+            said = await client.hello(cluster_id=cluster_id, broker_id=1)
+            assert (said["cluster_id"], said["topic_id"]) == (None, None)
+            with pytest.raises(NotReady) as caught:
+                await client.call("segment_for", wire(ORDERS), 0, 5)
+            assert caught.value.reason == "connecting"
+            with pytest.raises(InvalidArgument):
+                await client.call("segment_for", wire(ORDERS), -1, 5)
+            assert await client.call("is_ready", wire(ORDERS)) is False
+            reachable.set()
+            await until_open(engine, 0)
+            if named == "right":
+                await client.call("assign", [wire(ORDERS)], [], True)
+            answer = await client.answer(client.send("segment_for", wire(ORDERS), 0, 5))
+            assert answer.error is not None
+            assert answer.error.code == code
+
+
+class Learning:
+    """A process that learns clusters, each with a log in memory."""
+
+    def __init__(self, folder: Path, clusters_max: int) -> None:
+        self.topics: dict[str, MemoryTopic] = {}
+        self.asked: list[tuple[str, tuple[str, ...]]] = []
+        self.engines = ProcessEngines(
+            folder, self._plan, clusters_max=clusters_max, follows_brokers=lambda _: True
+        )
+        self.service = Service({"clusters": self.engines.run})
+        self.engines.begin(self.service)
+
+    def _plan(self, cluster_id: str, servers: tuple[str, ...]) -> EnginePlan:
+        self.asked.append((cluster_id, servers))
+
+        async def open_log() -> OpenLog:
+            topic = self.topics.setdefault(cluster_id, MemoryTopic(1))
+            if not cluster_id.startswith("wrong"):
+                topic.cluster_id = cluster_id
+            return OpenLog(MemoryLog(topic))
+
+        return EnginePlan(
+            cluster_id,
+            open_log,
+            Assignment.awaited(),
+            EngineSettings(memory=ROOM),
+            None,
+            is_observer=False,
+            cluster_id=cluster_id,
+        )
+
+
+async def running(learning: Learning) -> AsyncIterator[None]:
+    """Its process."""
+    task = asyncio.create_task(learning.service.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+        await learning.service.close()
+    if not task.cancelled():
+        task.result()
+
+
+async def test_d16_cluster_when_a_broker_tells_of_it_then_followed_and_again_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    """A process without any cluster learns it from a hello, and keeps id and address."""
+    learning = Learning(tmp_path, 1)
+    async for _ in running(learning):
+        async with listening(engines=learning.engines) as served:
+            async with connected(served.path) as client:
+                with pytest.raises(WrongCluster, match="must name a cluster_id"):
+                    await client.hello()
+            async with connected(served.path) as client:
+                with pytest.raises(WrongCluster, match="no bootstrap"):
+                    await client.hello(cluster_id="blue")
+            async with greeted(
+                served.path, cluster_id="blue", bootstrap="one:9092,two:9092", broker_id=1
+            ) as client:
+                await until(lambda: learning.engines.of_cluster("blue") is not None)
+                await client.call("assign", [wire(ORDERS)], [], True)
+                await client.call("wait_ready", wire(ORDERS))
+            async with connected(served.path) as client:
+                with pytest.raises(WrongCluster, match="clusters_max = 1"):
+                    await client.hello(cluster_id="green", bootstrap="three:9092")
+            await until((tmp_path / LEARNED_FILE).exists)
+    assert learning.asked == [("blue", ("one:9092", "two:9092"))]
+    assert read_learned(tmp_path) == {"blue": "one:9092,two:9092"}
+    again = Learning(tmp_path, 1)
+    async for _ in running(again):
+        await until(lambda: again.engines.of_cluster("blue") is not None)
+        async with (
+            listening(engines=again.engines) as served,
+            connected(served.path) as client,
+        ):
+            await client.hello(cluster_id="blue")
+    assert again.asked == learning.asked
+
+
+async def test_cluster_when_the_address_leads_elsewhere_then_taken_off_and_never_answered(
+    tmp_path: Path,
+) -> None:
+    """A broker that tells a wrong address gets nobody else's metadata."""
+    learning = Learning(tmp_path, 2)
+    async for _ in running(learning):
+        clusters = Clusters(learning.engines)
+        with pytest.raises(NotReady):
+            clusters.find("wrong", "one:9092", may_teach=True)
+        await until(lambda: bool(learning.asked))
+        await until(lambda: not learning.service.engines)
+        with pytest.raises(WrongCluster):
+            clusters.find("wrong", "one:9092", may_teach=False)
+
+
+async def test_clusters_file_when_damaged_then_the_process_ends_and_names_it(
+    tmp_path: Path,
+) -> None:
+    """What cannot be read is no reason to forget it, or to guess."""
+    (tmp_path / LEARNED_FILE).write_text("{}")
+    learning = Learning(tmp_path, 1)
+    with pytest.raises(ExceptionGroup) as caught:
+        await learning.service.run()
+    (error,) = caught.value.exceptions
+    assert isinstance(error, ConfigError)
+    assert LEARNED_FILE in str(error)
+    await learning.service.close()
+
+
+def test_clusters_when_named_and_learned_then_refused() -> None:
+    """Nobody could say which settings a learned one has."""
+    require_no_tables((), 1)
+    require_no_tables(("prod",), 0)
+    with pytest.raises(ConfigError, match="clusters_max"):
+        require_no_tables(("prod",), 1)

@@ -1,0 +1,251 @@
+"""The failure scenarios of writes and of concurrency, as a client of the socket meets them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.errors import (
+    EventRejected,
+    NotAssigned,
+    OutcomeUnknown,
+    RlmmError,
+    UnknownPartition,
+)
+from rlmm.metadata.segment import PartitionDeleteState
+from rlmm.records.batch import Batch, walk
+from rlmm.wire.values import delete_value, segment_value, update_value
+from tests.support.builders import (
+    delete_finished,
+    delete_started,
+    finished,
+    partition_delete,
+    segment_id,
+    started,
+)
+from tests.support.engines import World, until_open
+from tests.support.frames import greeted, wire
+from tests.support.sidecar_clients import ORDERS, PLACES, add, copy, packed, serving
+from tests.support.sidecars import listening
+
+if TYPE_CHECKING:
+    from rlmm.metadata.events import PartitionDelete, SegmentUpdate
+    from tests.support.frames import FrameClient
+
+
+def log_end(world: World) -> int:
+    """Where the log of `ORDERS` ends."""
+    return world.topic.partitions[world.place(ORDERS)].next_offset
+
+
+async def update(client: FrameClient, event: SegmentUpdate, *options: Any) -> Any:
+    """Write a later event of a segment."""
+    return await client.call("update_segment", *update_value(event), *options)
+
+
+async def put(client: FrameClient, event: PartitionDelete) -> Any:
+    """Write an event of a partition's deletion."""
+    return await client.call("put_partition_delete", *delete_value(event))
+
+
+async def shown(client: FrameClient) -> Any:
+    """All segments, as they are listed."""
+    return (await client.call("list_segments", wire(ORDERS), None, 100))[0]
+
+
+async def test_f52_event_when_repeated_exactly_then_a_duplicate_that_changes_nothing() -> None:
+    """Failure scenario F52: a retry is told that it is one, at every step of a segment's life."""
+    async with serving() as (_, client):
+        segment = started(segment_id(1, ORDERS))
+        assert (await add(client, segment))[2] == "applied"
+        assert (await add(client, segment))[2] == "duplicate"
+        for event in (finished(segment.id), delete_started(segment.id)):
+            assert (await update(client, event))[2] == "applied"
+            before = await shown(client)
+            assert (await update(client, event))[2] == "duplicate"
+            assert await shown(client) == before
+
+
+async def test_f54_f55_write_when_not_heard_in_time_then_unknown_and_a_retry_is_recognised() -> (
+    None
+):
+    """Failure scenarios F54, F55: the place of the event is told, and who waits stops nobody."""
+    async with serving() as (world, client):
+        place = world.place(ORDERS)
+        world.script.stall(place)
+        segment = started(segment_id(1, ORDERS))
+        waiting = client.send(
+            "add_segment", wire(ORDERS), segment_value(segment), {"timeout_ms": 200}
+        )
+        assert await client.call("ping") is None
+        error = (await client.answer(waiting)).error
+        assert isinstance(error, OutcomeUnknown)
+        assert error.stored_at == (place, 0)
+        world.script.resume(place)
+        assert (await add(client, segment))[1:] == [1, "duplicate"]
+        assert await shown(client) == [packed(segment, 0)]
+
+
+async def test_f56_event_then_is_stored_where_kafkas_own_class_looks_for_it() -> None:
+    """Failure scenario F56: the metadata partition is what Kafka answered for this partition."""
+    kafkas = {3: 2, 5: 1, 50: 31}
+    for count, place in kafkas.items():
+        world = World(count)
+        async with world.engine() as engine, listening(engine) as served:
+            await until_open(engine, *range(count))
+            async with greeted(served.path) as client:
+                assert await add(client, started(segment_id(1, ORDERS))) == [place, 0, "applied"]
+
+
+async def test_f57_finish_when_another_broker_has_copied_the_records_then_is_refused() -> None:
+    """Failure scenario F57: an old leader's late copy does not displace its successor's."""
+    async with serving() as (world, client):
+        late = started(segment_id(1, ORDERS), broker_id=1)
+        await add(client, late)
+        successors = started(segment_id(2, ORDERS), broker_id=2)
+        await add(client, successors)
+        await update(client, finished(successors.id, broker_id=2))
+        end = log_end(world)
+        for broker_id in (1, 2):
+            with pytest.raises(EventRejected):
+                await update(client, finished(late.id, broker_id=broker_id))
+        assert log_end(world) == end
+        found = await client.call("segment_for", wire(ORDERS), 0, 5)
+        assert found[0] == successors.id.uuid
+
+
+async def test_f58_segment_when_its_partition_is_being_deleted_then_is_not_begun() -> None:
+    """Failure scenario F58: refused by name, and nothing is stored."""
+    async with serving() as (world, client):
+        await copy(client, 1)
+        await put(client, partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED, ORDERS))
+        end = log_end(world)
+        with pytest.raises(EventRejected, match="delete"):
+            await add(client, started(segment_id(2, ORDERS), 100, 199))
+        assert log_end(world) == end
+
+
+async def test_f59_whatever_is_written_then_brokers_read_it_and_nothing_follows_the_end() -> None:
+    """Failure scenario F59: frame 1, three kinds, version 0; behind the end is nothing."""
+    async with serving() as (world, client):
+        segment = await copy(client, 1)
+        await update(client, delete_started(segment.id))
+        await update(client, delete_finished(segment.id))
+        for state in PartitionDeleteState:
+            await put(client, partition_delete(state, ORDERS))
+        end = log_end(world)
+        with pytest.raises(RlmmError):
+            await update(client, delete_finished(segment.id))
+        with pytest.raises(EventRejected):
+            await add(client, started(segment_id(2, ORDERS)))
+        assert log_end(world) == end == 7
+        stored: list[bytes | None] = []
+        for held in world.topic.partitions[world.place(ORDERS)].batches:
+            for batch in walk(held.data):
+                assert isinstance(batch, Batch)
+                stored += batch.values().values
+        assert [None if value is None else value[:3] for value in stored] == [
+            bytes((1, kind, 0)) for kind in (0, 1, 1, 1, 2, 2, 2)
+        ]
+
+
+async def test_f60_deletion_when_it_says_no_custom_metadata_then_keeps_what_is_stored() -> None:
+    """Failure scenario F60: a broker that reads the event behind us still finds its object."""
+    async with serving() as (world, client):
+        segment = started(segment_id(1, ORDERS))
+        await add(client, segment)
+        await update(client, finished(segment.id, custom_metadata=b"object-7"))
+        await update(client, delete_started(segment.id))
+        found = await client.call("segment", wire(ORDERS), segment.id.uuid)
+        assert (found[8], found[9]) == (b"object-7", 2)
+        async with world.engine() as another:
+            await until_open(another, world.place(ORDERS))
+            kept = another.reads.segment(segment.id)
+            assert kept is not None
+            assert kept.custom_metadata == b"object-7"
+
+
+async def test_f61_metadata_partition_when_there_is_none_of_that_number_then_is_refused() -> None:
+    """Failure scenario F61: refused at once by its number, and not waited for."""
+    async with serving() as (_, client):
+        for place in (PLACES, 2**31 - 1):
+            with pytest.raises(NotAssigned, match=str(place)):
+                await client.call("segment_for", wire(ORDERS), 0, 5, {"at_least": {place: 1}})
+
+
+async def test_f86_reads_around_a_withdrawal_then_each_is_right_or_refused() -> None:
+    """Failure scenario F86: between two requests the partition goes, and never within one."""
+    async with serving(said={"broker_id": 1}) as (_, client):
+        await client.call("assign", [wire(ORDERS)], [], True)
+        segment = await copy(client, 1)
+        asked: dict[int, bool] = {}
+        for is_given in (True, False) * 20:
+            asked |= {client.send("segment_for", wire(ORDERS), 0, 5): is_given for _ in range(5)}
+            if is_given:
+                client.send("stop_partitions", [wire(ORDERS)])
+            else:
+                client.send("assign", [wire(ORDERS)], [], False)
+        for request_id, was_given in asked.items():
+            answer = await client.answer(request_id)
+            if was_given:
+                assert answer.result == packed(segment)
+            else:
+                assert isinstance(answer.error, NotAssigned)
+
+
+async def test_f88_reader_while_a_segment_lives_then_sees_each_state_whole_and_in_its_order() -> (
+    None
+):
+    """Failure scenario F88: what is listed is there, and no state comes before an earlier one."""
+    world = World(PLACES)
+    async with world.engine() as engine, listening(engine) as served:
+        await until_open(engine, *range(PLACES))
+        async with greeted(served.path) as writer, greeted(served.path) as reader:
+            await copy(writer, 0, 1_000, 1_099)
+
+            async def live() -> None:
+                for number in range(1, 20):
+                    segment = started(segment_id(number, ORDERS), 0, 99)
+                    await add(writer, segment)
+                    for step in (finished, delete_started, delete_finished):
+                        await update(writer, step(segment.id))
+
+            writing = asyncio.create_task(live())
+            seen: list[tuple[int, int]] = []
+            while not writing.done():
+                listing = reader.send("list_segments", wire(ORDERS), None, 100)
+                lookup = reader.send("segment_for", wire(ORDERS), 0, 5)
+                segments = (await reader.answer(listing)).result[0]  # type: ignore[index]
+                answered: Any = await reader.answer(lookup)
+                assert answered.error is None
+                states = {one[0]: one[9] for one in segments}
+                assert states.pop(bytes(segment_id(0).uuid)) == 1
+                assert len(states) <= 1
+                for uuid, state in states.items():
+                    seen.append((int.from_bytes(uuid), state))
+                    if answered.result is not None and answered.result[0] == uuid:
+                        assert state == answered.result[9]
+            await writing
+            assert seen == sorted(seen)
+            assert len({state for _, state in seen}) == 3
+
+
+async def test_f92_size_then_is_told_for_a_large_partition_and_for_one_epoch_of_it() -> None:
+    """Failure scenario F92: bytes of all segments and of an epoch's, unfinished ones included."""
+    async with serving() as (world, client):
+        count = 500
+        world.store(
+            *(
+                started(segment_id(n, ORDERS), n * 10, n * 10 + 9, size_bytes=7)
+                for n in range(count)
+            )
+        )
+        token = {world.place(ORDERS): count - 1}
+        size = await client.call("remote_log_size", wire(ORDERS), None, {"at_least": token})
+        assert size == 7 * count
+        assert await client.call("remote_log_size", wire(ORDERS), 0) == 7 * count
+        assert await client.call("remote_log_size", wire(ORDERS), 1) == 0
+        with pytest.raises(UnknownPartition):
+            await client.call("remote_log_size", wire(world.partition_on(0, "none")), None)

@@ -1,0 +1,391 @@
+"""
+What stands in `deploy/` fits the service: every file parses, and every key, path, port, variable
+and option that it names exists.
+"""
+
+from __future__ import annotations
+
+import ast
+import http.server
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import tomllib
+from contextlib import contextmanager
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.config.keys import KEYS
+from rlmm.config.loading import load
+from rlmm.config.process import Mode
+from rlmm.errors import ConfigError
+from rlmm.http.routes import ROUTES
+from rlmm.sidecar.listener import _FILES_KEPT
+from tests.support import tree
+from tests.support.deployment import (
+    DEPLOY,
+    DOCKERFILE,
+    UNIT,
+    container,
+    documents,
+    files,
+    instructions,
+    manifest,
+    unit,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rlmm.config.loading import Loaded
+
+VARIABLES = {key.env for key in KEYS.values()} | {"RLMM_CONFIG"}
+PATHS = {route.path for route in ROUTES}
+KUBERNETES = Path("deploy/kubernetes")
+CONFIGURED = ("base", "strimzi", "brokers")
+UNIT_OPTIONS = {
+    "Unit": "Description Documentation Wants After",
+    "Service": "Type NotifyAccess ExecStart ExecReload Environment EnvironmentFile WatchdogSec "
+    "TimeoutStartSec TimeoutStopSec Restart RestartSec RestartPreventExitStatus DynamicUser "
+    "User Group StateDirectory StateDirectoryMode RuntimeDirectory RuntimeDirectoryMode UMask "
+    "LimitNOFILE NoNewPrivileges CapabilityBoundingSet AmbientCapabilities ProtectSystem "
+    "ProtectHome PrivateTmp PrivateDevices ProtectClock ProtectControlGroups ProtectHostname "
+    "ProtectKernelLogs ProtectKernelModules ProtectKernelTunables ProtectProc "
+    "RestrictAddressFamilies RestrictNamespaces RestrictRealtime RestrictSUIDSGID "
+    "LockPersonality MemoryDenyWriteExecute KeyringMode RemoveIPC SystemCallArchitectures "
+    "SystemCallFilter SystemCallErrorNumber",
+    "Install": "WantedBy",
+}
+"""What systemd knows, of what is used; `systemd-analyze`, where there is one, knows it all."""
+PROCESS_STARTERS = {"subprocess", "multiprocessing", "pty"}
+NOT_SERVING = ("rlmm/cli/demo", "rlmm/conformance/")
+
+
+def run(*command: str | Path) -> str:
+    """What a command says; it must not fail."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tree.ROOT)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def seconds(text: str) -> float:
+    """A time as systemd writes it."""
+    return float(text.removesuffix("s"))
+
+
+def configured(folder: str, tmp_path: Path) -> Loaded:
+    """The configuration of a folder of manifests, with the variables that its container has."""
+    text = manifest(f"{folder}/configmap.yaml", "ConfigMap")["data"]["rlmm.toml"]
+    file = tmp_path / "rlmm.toml"
+    file.write_text(text)
+    environ = {}
+    if folder != "base":
+        named = container(f"{folder}/deployment.yaml").get("env", [])
+        environ = {variable["name"]: "given-by-a-secret" for variable in named}
+    return load(environ=environ, file=file)
+
+
+def test_every_file_for_a_tool_parses() -> None:
+    """No file of `deploy/` is one that its tool could not read."""
+    for suffix in (".yaml", ".yml"):
+        for path in files(suffix):
+            for document in documents(path):
+                assert isinstance(document, dict), path
+                assert suffix == ".yml" or {"apiVersion", "kind"} <= document.keys(), path
+    assert set(unit().sections()) == set(UNIT_OPTIONS)
+    for path in files(".py"):
+        ast.parse(tree.read(path))
+
+
+def test_every_variable_that_is_named_exists() -> None:
+    """No file sets a variable that the service would refuse."""
+    named = {
+        (str(path), found)
+        for path in tree.text_files()
+        if path.parts[0] == "deploy" or path.name == "start.md"
+        for found in re.findall(r"\bRLMM_[A-Z_]+\b", tree.read(path))
+        if not (path.suffix == ".yaml" and found == "RLMM_PORT")
+    }
+    assert len(named) > 5
+    assert not [(path, name) for path, name in named if name not in VARIABLES]
+
+
+# ------------------------------------------------------------------------------------- Kubernetes
+
+
+@pytest.mark.parametrize("folder", CONFIGURED)
+def test_configuration_of_the_manifests_is_one(folder: str, tmp_path: Path) -> None:
+    """The TOML of each ConfigMap, with the secrets that are given, is taken by the service."""
+    loaded = configured(folder, tmp_path)
+    assert loaded.notices == ()
+    config = loaded.config
+    assert config.kafka is not None
+    expected = Mode.SERVE if folder == "brokers" else Mode.OBSERVER
+    assert config.process.mode is expected
+    assert config.http.address == ("0.0.0.0", 7405)
+    assert (config.sidecar.address is not None) == (folder == "brokers")
+
+
+def test_container_has_the_ports_paths_and_files_that_its_configuration_names(
+    tmp_path: Path,
+) -> None:
+    """What is probed, mounted and listened to is one and the same."""
+    base, brokers = container("base/deployment.yaml"), container("brokers/deployment.yaml")
+    config = configured("brokers", tmp_path).config
+    ports = {one["name"]: one["containerPort"] for one in [*base["ports"], *brokers["ports"]]}
+    assert config.http.address is not None
+    assert config.sidecar.address is not None
+    assert ports == {"http": config.http.address[1], "brokers": config.sidecar.address[1]}
+    probes = {
+        name: base[f"{name}Probe"]["httpGet"] for name in ("startup", "readiness", "liveness")
+    }
+    assert [probes[name]["path"] for name in probes] == ["/startupz", "/readyz", "/livez"]
+    assert {one["path"] for one in probes.values()} <= PATHS
+    assert {one["port"] for one in probes.values()} == {"http"}
+    mounts = {one["name"]: one["mountPath"] for one in base["volumeMounts"]}
+    assert mounts["data"] == str(config.process.data_dir)
+    assert base["args"] == ["serve", "--config", f"{mounts['config']}/rlmm.toml"]
+    assert base["resources"]["limits"]["memory"] == base["resources"]["requests"]["memory"]
+    services = [
+        manifest("base/service.yaml", "Service"),
+        manifest("brokers/service.yaml", "Service"),
+    ]
+    assert {one["targetPort"] for each in services for one in each["spec"]["ports"]} == set(ports)
+    monitor = manifest("servicemonitor.yaml", "ServiceMonitor")["spec"]["endpoints"]
+    assert [(one["port"], one["path"] in PATHS) for one in monitor] == [("http", True)]
+
+
+def test_pod_is_nobody_and_writes_nothing_but_its_volume(tmp_path: Path) -> None:
+    """Not root, no rights, a read-only root file system, and time to end in order."""
+    pod = manifest("base/deployment.yaml", "Deployment")["spec"]["template"]["spec"]
+    security = {**pod["securityContext"], **pod["containers"][0]["securityContext"]}
+    assert security["runAsNonRoot"]
+    assert security["readOnlyRootFilesystem"]
+    assert security["allowPrivilegeEscalation"] is False
+    assert security["capabilities"] == {"drop": ["ALL"]}
+    assert security["runAsUser"] == security["fsGroup"] > 0
+    assert [one["name"] for one in pod["volumes"] if "configMap" not in one] == ["data"]
+    config = configured("base", tmp_path).config
+    assert pod["terminationGracePeriodSeconds"] * 1_000 > config.process.shutdown_timeout_ms
+    assert pod["enableServiceLinks"] is False
+
+
+def test_everything_of_the_manifests_finds_the_pods() -> None:
+    """Each selector is of labels that the pods have."""
+    deployment = manifest("base/deployment.yaml", "Deployment")["spec"]
+    labels = deployment["template"]["metadata"]["labels"]
+    selectors = [deployment["selector"]["matchLabels"]]
+    for file, kind in (
+        ("base/service.yaml", "Service"),
+        ("brokers/service.yaml", "Service"),
+        ("base/poddisruptionbudget.yaml", "PodDisruptionBudget"),
+        ("base/networkpolicy.yaml", "NetworkPolicy"),
+        ("brokers/networkpolicy.yaml", "NetworkPolicy"),
+    ):
+        spec = manifest(file, kind)["spec"]
+        found = spec.get("selector", spec.get("podSelector"))
+        selectors.append(found.get("matchLabels", found))
+    assert all(selector.items() <= labels.items() and selector for selector in selectors)
+
+
+def test_kafka_user_may_read_one_topic_and_nothing_else(tmp_path: Path) -> None:
+    """An observer beside Strimzi has READ and DESCRIBE on the metadata topic."""
+    user = manifest("strimzi/kafka-user.yaml", "KafkaUser")
+    (rights,) = user["spec"]["authorization"]["acls"]
+    config = configured("strimzi", tmp_path).config
+    assert config.kafka is not None
+    assert rights["resource"]["name"] == config.kafka.topic.name
+    assert set(rights["operations"]) == {"Read", "Describe"}
+    name = user["metadata"]["name"]
+    assert config.kafka.security.sasl_username == name
+    (variable,) = container("strimzi/deployment.yaml")["env"]
+    assert variable["valueFrom"]["secretKeyRef"] == {"name": name, "key": "password"}
+
+
+@pytest.mark.parametrize("folder", CONFIGURED)
+def test_kustomization_names_every_file_that_is_there(folder: str) -> None:
+    """No file of a folder is left out, and where kubectl is there it builds each."""
+    here = KUBERNETES / folder
+    (found,) = documents(here / "kustomization.yaml")
+    named = {*found["resources"], *(one["path"] for one in found.get("patches", []))}
+    there = {path.name for path in files(".yaml") if path.parent == here}
+    assert named - {"../base"} == there - {"kustomization.yaml", "secret-example.yaml"}
+    if shutil.which("kubectl") is not None:
+        assert "kind: Deployment" in run("kubectl", "kustomize", here)
+
+
+# ------------------------------------------------------------------------------------------ Docker
+
+
+def arguments(name: str) -> list[str]:
+    """What stands behind each instruction of that name."""
+    return [rest for found, rest in instructions() if found == name]
+
+
+def test_image_copies_what_is_there_and_let_through() -> None:
+    """Each file that is copied exists, and `.dockerignore` does not keep it out."""
+    lines = [line for line in tree.read(Path(".dockerignore")).splitlines() if line[:1] != "#"]
+    let_through = [line[1:] for line in lines if line.startswith("!")]
+    assert lines[0] == "*"
+    copied = [
+        source
+        for rest in arguments("COPY")
+        if not rest.startswith("--from=")
+        for source in rest.split()[:-1]
+    ]
+    assert set(copied) == set(let_through)
+    assert all((tree.ROOT / source).exists() for source in copied)
+    assert {*tree.PACKAGES, "pyproject.toml", "constraints"} <= set(copied)
+
+
+def test_image_is_of_a_pinned_python_that_is_tested() -> None:
+    """Both stages are of one exact version, one of those that the project names."""
+    (version,) = [rest.partition("=")[2] for rest in arguments("ARG")]
+    assert [rest.split()[0] for rest in arguments("FROM")] == ["python:${PYTHON}"] * 2
+    exact = re.fullmatch(r"(3\.\d+)\.\d+-slim-[a-z]+", version)
+    assert exact is not None
+    project = tomllib.loads(tree.read(Path("pyproject.toml")))["project"]
+    assert f"Programming Language :: Python :: {exact[1]}" in project["classifiers"]
+
+
+def test_image_installs_by_hash_and_only_what_is_pinned(tmp_path: Path) -> None:
+    """Everything from an index is pinned by hash; the build backend is cut out of the pinned."""
+    for command in " && ".join(arguments("RUN")).split(" && "):
+        if "pip install" in command or "pip wheel" in command:
+            assert "--require-hashes" in command or "--no-deps" in command, command
+    (cut,) = re.findall(r"awk '([^']+)' (\S+) > ", tree.read(DOCKERFILE))
+    found = run("awk", *cut)
+    (tmp_path / "backend.txt").write_text(found)
+    assert re.match(r"setuptools==\S+ \\\n( +--hash=sha256:[0-9a-f]{64}.*\n)+", found)
+    assert len(re.findall(r"^[a-z].*==", found, re.MULTILINE)) == 1
+
+
+def test_image_runs_as_nobody_with_one_volume_and_gets_its_signals(tmp_path: Path) -> None:
+    """A user by number, one volume, exec form, and the ports of the manifests."""
+    (user,) = arguments("USER")
+    pod = manifest("base/deployment.yaml", "Deployment")["spec"]["template"]["spec"]
+    security = pod["securityContext"]
+    assert user == f"{security['runAsUser']}:{security['runAsGroup']}"
+    (environment,) = arguments("ENV")
+    variables = dict(one.split("=", 1) for one in environment.split())
+    assert arguments("VOLUME") == [f'["{variables["RLMM_DATA_DIR"]}"]']
+    assert variables["RLMM_HTTP_LISTEN"] == "0.0.0.0:7405"
+    config = load(environ={k: v for k, v in variables.items() if k.startswith("RLMM_")}).config
+    assert config.http.address == ("0.0.0.0", 7405)
+    assert (arguments("ENTRYPOINT"), arguments("CMD")) == (['["rlmm"]'], ['["serve"]'])
+    assert arguments("STOPSIGNAL") == ["SIGTERM"]
+    assert set(arguments("EXPOSE")[0].split()) == {"7404", "7405"}
+    (check,) = arguments("HEALTHCHECK")
+    script = re.findall(r'CMD \["python", "([^"]+)"\]', check)
+    assert [rest.split()[1] for rest in arguments("COPY") if "healthcheck" in rest] == script
+
+
+def test_service_starts_no_processes() -> None:
+    """Process 1 of a container has nothing to reap: no init is needed beside it."""
+    found = [
+        f"{path}: {names}"
+        for path in tree.python_files("rlmm")
+        if not str(path).startswith(NOT_SERVING)
+        for names in re.findall(
+            rf"import (?:{'|'.join(PROCESS_STARTERS)})\b|create_subprocess\w*|os\.fork\b",
+            tree.read(path),
+        )
+    ]
+    assert not found
+
+
+@contextmanager
+def answering(status: int) -> Iterator[str]:
+    """The address of a server that answers with that status."""
+
+    class Answering(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status if self.path == "/livez" else 404)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            """Nothing."""
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Answering) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/livez"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"), [(200, 0), (503, 1), (None, 1)], ids=["alive", "stuck", "nobody"]
+)
+def test_health_check_then_says_by_its_exit_code_whether_the_service_is_alive(
+    status: int | None, expected: int
+) -> None:
+    """0 for an answer of 200 to `/livez`, else 1, with the reason."""
+    script = tree.ROOT / DEPLOY / "docker/healthcheck.py"
+    assert "/livez" in PATHS
+
+    def ask(url: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-I", script], env={"HEALTH_URL": url}, capture_output=True,
+            text=True, check=False,
+        )  # fmt: skip
+
+    if status is None:
+        done = ask("http://127.0.0.1:1/livez")
+    else:
+        with answering(status) as url:
+            done = ask(url)
+    assert done.returncode == expected
+    assert bool(done.stderr) == bool(expected)
+
+
+# ----------------------------------------------------------------------------------------- systemd
+
+
+def test_unit_has_only_options_that_systemd_knows(tmp_path: Path) -> None:
+    """Each option is a known one; where there is `systemd-analyze` it finds nothing to say."""
+    for section in unit().sections():
+        assert set(unit()[section]) <= set(UNIT_OPTIONS[section].split())
+    analyze = shutil.which("systemd-analyze")
+    if analyze is not None:
+        program = shutil.which("rlmm") or sys.executable
+        here = tmp_path / "rlmm.service"
+        text = tree.read(UNIT)
+        assert "ExecStart=/opt/rlmm/bin/rlmm serve" in text
+        here.write_text(text.replace("/opt/rlmm/bin/rlmm", program))
+        assert run(analyze, "verify", "--man=no", here) == ""
+        run(analyze, "security", "--offline=yes", "--threshold=20", here)
+
+
+def test_unit_fits_the_service_s_own_times_limits_and_exit_codes() -> None:
+    """It waits longer than an orderly stop, allows all connections, and restarts what can help."""
+    service = unit()["Service"]
+    config = load().config
+    assert service["Type"] == "notify"
+    assert seconds(service["TimeoutStopSec"]) * 1_000 > config.process.shutdown_timeout_ms
+    assert int(service["LimitNOFILE"]) >= config.sidecar.connections_max + _FILES_KEPT
+    assert int(service["RestartPreventExitStatus"]) == ConfigError.exit_code
+    assert service["ExecReload"] == "/bin/kill -HUP $MAINPID"
+    said = dict(line.split("=", 1) for line in service["Environment"].splitlines())
+    assert said["RLMM_DATA_DIR"] == f"/var/lib/{service['StateDirectory']}"
+    assert Path(said["RLMM_SIDECAR_UNIX_PATH"]).parent == Path("/run", service["RuntimeDirectory"])
+    loaded = load(environ=said).config
+    assert (loaded.sidecar.mode, service["RuntimeDirectoryMode"]) == (0o660, "0750")
+
+
+def test_example_of_the_unit_s_variables_is_a_configuration(tmp_path: Path) -> None:
+    """With everything that is only a remark in it, but the file that it names, it is taken."""
+    text = tree.read(UNIT.with_name("rlmm.env"))
+    said = dict(re.findall(r"^#(RLMM_[A-Z_]+)=(.*)$", text, re.MULTILINE))
+    said["RLMM_CONFIG"] = str(tmp_path / "rlmm.toml")
+    (tmp_path / "rlmm.toml").write_text("")
+    said["RLMM_KAFKA_SASL_PASSWORD"] = "secret"
+    loaded = load(environ=said)
+    assert loaded.config.kafka is not None
+    assert loaded.notices == ()
+    assert fnmatch(str(loaded.config.tls.certificate_file), "/etc/rlmm/*.pem")

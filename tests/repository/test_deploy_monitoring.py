@@ -1,0 +1,143 @@
+"""
+Alerts, dashboard and pages fit the service: every metric and label exists, and every alert has a
+section that says what to do.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from rlmm.cli.main import cli
+from rlmm.http.metrics.table import METRICS
+from rlmm.http.routes import ROUTES
+from tests.support import tree
+from tests.support.deployment import (
+    RULES,
+    alerts,
+    anchors,
+    dashboard,
+    expressions,
+    label_names,
+    metric_names,
+    panels,
+)
+from tools import documents
+
+TABLE = {metric.name: metric for metric in METRICS}
+SCRAPED = {"instance", "job"}
+"""Labels that Prometheus adds."""
+PAGE = "docs/operating.md"
+SEVERITIES = {"critical", "warning"}
+START = Path("docs/start.md")
+QUERIES = list(expressions())
+
+
+def is_known(name: str) -> bool:
+    """Whether a series of that name is shown."""
+    return name in TABLE
+
+
+@pytest.mark.parametrize(("who", "expression"), QUERIES, ids=[who for who, _ in QUERIES])
+def test_query_then_reads_metrics_and_labels_that_there_are(who: str, expression: str) -> None:
+    """Each metric is one of the table, and each label is one of its labels, or Prometheus' own."""
+    names = metric_names(expression)
+    assert names, who
+    assert [name for name in names if not is_known(name)] == []
+    labels = {label for name in names for label in TABLE[name].labels} | SCRAPED
+    assert label_names(expression) - labels == set()
+
+
+@pytest.mark.parametrize("alert", alerts(), ids=lambda alert: str(alert["alert"]))
+def test_alert_then_waits_says_how_bad_it_is_and_what_to_do(
+    alert: dict[str, dict[str, str]],
+) -> None:
+    """A time, a severity, a sentence, and a section of the page that says what to do."""
+    assert re.fullmatch(r"[1-9]\d*[mh]", str(alert["for"]))
+    assert alert["labels"]["severity"] in SEVERITIES
+    assert alert["annotations"]["summary"].endswith(".")
+    page, _, section = alert["annotations"]["runbook"].partition("#")
+    assert page == PAGE
+    assert section == str(alert["alert"]).lower()
+    assert section in anchors(page)
+    named = set(re.findall(r"\$labels\.(\w+)", alert["annotations"]["summary"]))
+    metrics = metric_names(str(alert["expr"]))
+    labels = {label for name in metrics for label in TABLE[name].labels}
+    assert named <= labels | SCRAPED
+
+
+def test_every_section_about_an_alert_has_its_alert() -> None:
+    """No section is left of an alert that is gone."""
+    text = tree.read(Path(PAGE)).partition("## Alerts\n")[2].partition("\n## ")[0]
+    named = re.findall(r"^### (\w+)$", text, re.MULTILINE)
+    assert sorted(named) == sorted(str(alert["alert"]) for alert in alerts())
+
+
+def test_counters_are_read_as_rates_and_gauges_as_they_are() -> None:
+    """A query of a counter looks at its growth."""
+    for who, expression in QUERIES:
+        for name in metric_names(expression):
+            is_counter = name.endswith("_total")
+            grows = re.search(rf"\b(?:rate|increase)\({name}\b", expression)
+            assert bool(grows) == is_counter, f"{who}: {name}"
+
+
+def test_dashboard_asks_the_source_that_is_chosen() -> None:
+    """Each panel takes its data from the variable, and has a sentence of its own."""
+    names = [variable["name"] for variable in dashboard()["templating"]["list"]]
+    assert names == ["datasource", "cluster", "instance"]
+    assert len({panel["id"] for panel in panels()}) == len(panels())
+    for panel in panels():
+        assert panel["datasource"]["uid"] == "${datasource}"
+        assert panel["description"].endswith(".")
+        assert all(one["datasource"]["uid"] == "${datasource}" for one in panel["targets"])
+
+
+def test_links_to_sections_lead_somewhere() -> None:
+    """Every link to a section of a page names a heading of it."""
+    broken = []
+    for path in [path for path in tree.files() if path.suffix == ".md"]:
+        for target, section in re.findall(r"\]\(([^)#:\s]*)#([^)\s]+)\)", tree.read(path)):
+            page = path if not target else path.parent / target
+            found = (tree.ROOT / page).resolve().relative_to(tree.ROOT)
+            if section not in anchors(str(found)):
+                broken.append(f"{path}: {target}#{section}")
+    assert not broken
+
+
+def test_commands_of_the_first_page_are_commands() -> None:
+    """Each command line of rlmm in it parses: command and options exist."""
+    blocks = re.findall(r"```console\n(.*?)```", tree.read(START), re.DOTALL)
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    ours = [shlex.split(line[2:])[1:] for line in lines if line.startswith("$ rlmm ")]
+    assert len(ours) >= 4
+    known = {context.command_path: context for context in documents.commands()}
+    for line in ours:
+        name, words = "rlmm", line
+        command: click.Command = cli
+        while words and isinstance(command, click.Group):
+            name, words = f"{name} {words[0]}", words[1:]
+            command = known[name].command
+        options = {one for each in command.get_params(known[name]) for one in each.opts}
+        assert {word for word in words if word.startswith("--")} <= options
+
+
+def test_addresses_of_the_first_page_are_answered() -> None:
+    """Each address that is asked for in it is a path of the service, with its parameters."""
+    routes = {route.path: route for route in ROUTES}
+    asked = re.findall(r"localhost:7405(/[\w/-]+)(?:\?([^' ]*))?", tree.read(START))
+    assert len(asked) >= 3
+    for path, query in asked:
+        named = {part.partition("=")[0] for part in query.split("&") if part}
+        assert named <= {parameter.name for parameter in routes[path].parameters}
+
+
+def test_rules_have_names_of_their_own() -> None:
+    """No two alerts share a name."""
+    names = [alert["alert"] for alert in alerts()]
+    assert len(names) == len(set(names))
+    assert tree.read(RULES).count("- alert:") == len(names)

@@ -1,0 +1,158 @@
+"""An HTTP server over engines of a test; every answer that is read is held to its document."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+from jsonschema import Draft202012Validator
+
+from rlmm.access.door import Door
+from rlmm.access.settings import AccessSettings, TlsSettings
+from rlmm.engines import Service
+from rlmm.http.openapi import document
+from rlmm.http.server import HttpServer
+from rlmm.http.settings import HttpSettings
+from rlmm.http.sources import Sources
+from rlmm.telemetry.logs import LinesStatistics
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from rlmm.engine import Engine
+    from rlmm.metadata.ids import TopicIdPartition
+
+VERSION = "0.0.test"
+ANYWHERE = "127.0.0.1:0"
+
+
+@dataclass
+class Answer:
+    """What came back."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
+
+    @property
+    def shown(self) -> Any:
+        """The JSON of it."""
+        return json.loads(self.text)
+
+    @property
+    def code(self) -> str:
+        """The code of the error that it is."""
+        return str(self.shown["error"]["code"])
+
+
+def of(partition: TopicIdPartition, **more: object) -> dict[str, str]:
+    """The parameters of a question about *partition*."""
+    named = {
+        "topic_id": partition.topic_id,
+        "topic": partition.topic,
+        "partition": partition.partition,
+        **more,
+    }
+    return {name: str(value) for name, value in named.items()}
+
+
+@cache
+def _validator(path: str, method: str, status: str, kind: str) -> Draft202012Validator:
+    described = document(VERSION)
+    responses: Any = described["paths"][path][method]["responses"]  # type: ignore[index]
+    schema = responses[status]["content"][kind]["schema"]
+    whole = {**schema, "components": described["components"]}
+    Draft202012Validator.check_schema(whole)
+    return Draft202012Validator(whole)
+
+
+def require_described(path: str, method: str, answer: Answer) -> None:
+    """Fail unless the document says that this path may answer so."""
+    kind = answer.headers["Content-Type"].partition(";")[0]
+    validator = _validator(path, method, str(answer.status), kind)
+    if kind == "application/json":
+        validator.validate(answer.shown)
+    elif kind == "application/x-ndjson":
+        for line in answer.text.splitlines():
+            validator.validate(json.loads(line))
+
+
+class HttpClient:
+    """Asks one server."""
+
+    def __init__(self, session: aiohttp.ClientSession, url: str, server: HttpServer) -> None:
+        self.session = session
+        self.url = url
+        self.server = server
+
+    async def get(self, path: str, **parameters: Any) -> Answer:
+        """Ask; `headers` are headers."""
+        return await self.ask("GET", path, **parameters)
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str] | None = None,
+        body: object = None,
+        **parameters: Any,
+    ) -> Answer:
+        """Ask, and hold the answer to the document where it describes the path."""
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body)
+        async with self.session.request(
+            method, f"{self.url}{path}", params=parameters, headers=headers, data=data
+        ) as response:
+            answer = Answer(response.status, response.headers, await response.text())
+        if path in document(VERSION)["paths"] and response.status != 405:  # type: ignore[operator]
+            require_described(path, method.lower(), answer)
+        return answer
+
+    async def metrics(self) -> dict[str, float]:
+        """Every sample of a scrape, by name and labels as they are written."""
+        answer = await self.get("/metrics")
+        samples = (line for line in answer.text.splitlines() if not line.startswith("#"))
+        return {name: float(value) for name, _, value in (one.rpartition(" ") for one in samples)}
+
+
+def process_of(**engines: Engine) -> Service:
+    """A service of these engines, whose tasks are somebody else's."""
+    service = Service({})
+    service.engines.update(engines)
+    return service
+
+
+def no_lines() -> LinesStatistics:
+    """Nothing was logged."""
+    return LinesStatistics({}, 0, 0, "")
+
+
+@asynccontextmanager
+async def showing(
+    *engines: Engine,
+    process: Service | None = None,
+    door: Door | None = None,
+    sources: Sources | None = None,
+    ssl: Any = True,
+    token: str | None = None,
+    **settings: Any,
+) -> AsyncIterator[HttpClient]:
+    """A server that shows *engines*, or the *process*, and a client of it."""
+    door = door or Door(AccessSettings(), TlsSettings())
+    if sources is None:
+        sources = Sources(VERSION, lines=no_lines, access=door.statistics)
+        named = {f"c{number}": engine for number, engine in enumerate(engines)}
+        sources.begin(process or process_of(**named))
+    chosen = HttpSettings(**{"listen": ANYWHERE, "stop_timeout_ms": 500, **settings})
+    async with HttpServer(sources, chosen, door) as server:
+        _, port = server.addresses[0]
+        scheme = "http" if ssl is True else "https"
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        connector = aiohttp.TCPConnector(ssl=ssl, limit=0, force_close=True)
+        async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
+            yield HttpClient(session, f"{scheme}://127.0.0.1:{port}", server)
+    await asyncio.sleep(0)

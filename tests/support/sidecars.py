@@ -1,0 +1,125 @@
+"""A frame server over engines of a test, on the real event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rlmm.access.door import Door
+from rlmm.access.roles import Client, Role
+from rlmm.access.settings import AccessSettings, TlsSettings
+from rlmm.errors import WrongCluster
+from rlmm.sidecar.clusters import Clusters
+from rlmm.sidecar.figures import Figures
+from rlmm.sidecar.listener import Sidecar
+from rlmm.sidecar.session import Surroundings
+from rlmm.sidecar.settings import SidecarSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Collection
+
+    from rlmm.access.roles import Peer
+    from rlmm.engine import Engine
+    from rlmm.sidecar.clusters import Engines
+
+
+@dataclass
+class FixedEngines:
+    """Engines that are there, and none that is learned."""
+
+    engines: list[Engine]
+    follows_brokers: bool = False
+    accepted: list[tuple[str, str | None]] = field(default_factory=list)
+
+    def all(self) -> Collection[Engine]:
+        """They."""
+        return self.engines
+
+    def of_cluster(self, cluster_id: str) -> Engine | None:
+        """The one of this cluster."""
+        for engine in self.engines:
+            if engine.identity is not None and engine.identity.cluster_id == cluster_id:
+                return engine
+        return None
+
+    def accept(self, cluster_id: str, bootstrap: str | None) -> None:
+        """Refused."""
+        served = [engine.identity.cluster_id for engine in self.engines if engine.identity]
+        raise WrongCluster(f"asked for is cluster {cluster_id}, served is {', '.join(served)}")
+
+    def is_followed(self, engine: Engine) -> bool:
+        """As it was said."""
+        return self.follows_brokers
+
+
+class RoleDoor(Door):
+    """Everybody has one role; a token is another one."""
+
+    def __init__(self, role: str) -> None:
+        super().__init__(AccessSettings(), TlsSettings())
+        self._role = role
+
+    def identify(self, peer: Peer, token: str | None) -> Client:
+        """Whoever has that role."""
+        return Client("somebody", Role(token or self._role), is_limited=False)
+
+
+class Listening:
+    """A frame server that listens."""
+
+    def __init__(self, sidecar: Sidecar, path: Path, task: asyncio.Task[None]) -> None:
+        self.sidecar = sidecar
+        self.path = path
+        self.task = task
+
+    @property
+    def tcp(self) -> tuple[str, int]:
+        """Its TCP address."""
+        host, port = self.sidecar.addresses[0]
+        return host, port
+
+    async def stop(self) -> None:
+        """End it, in order."""
+        self.task.cancel()
+        await asyncio.wait([self.task])
+
+
+@asynccontextmanager
+async def listening(
+    *served_engines: Engine,
+    engines: Engines | None = None,
+    door: Door | None = None,
+    follows_brokers: bool = False,
+    **settings: Any,
+) -> AsyncIterator[Listening]:
+    """A frame server for *served_engines*, or what *engines* say, as long as the block."""
+    chosen = SidecarSettings(**{"stop_timeout_ms": 1_000, **settings})
+    around = Surroundings(
+        chosen,
+        Clusters(engines or FixedEngines(list(served_engines), follows_brokers=follows_brokers)),
+        door or Door(AccessSettings(), TlsSettings()),
+        Figures(),
+        lambda engine: {"assignment": str(engine.assignment)},
+        "rlmm test",
+        "serve",
+    )
+    with tempfile.TemporaryDirectory(prefix="rlmm-") as folder:
+        path = Path(folder) / "s"
+        sidecar = Sidecar(around, path)
+        task = asyncio.create_task(sidecar.run(), name="sidecar")
+        started = asyncio.create_task(sidecar.listening.wait())
+        await asyncio.wait([task, started], return_when=asyncio.FIRST_COMPLETED)
+        started.cancel()
+        served = Listening(sidecar, path, task)
+        try:
+            if task.done():
+                task.result()
+            yield served
+        finally:
+            await served.stop()
+        if not task.cancelled():
+            task.result()

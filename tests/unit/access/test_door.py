@@ -1,0 +1,317 @@
+"""The door: who is let in by what, and what happens when files change."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import trustme
+from cryptography.hazmat.primitives import serialization as form
+
+from rlmm.access.door import UNIX_CLIENT, Door
+from rlmm.access.roles import Client, Peer, Role
+from rlmm.access.settings import AccessSettings, TlsSettings, UnixRole
+from rlmm.access.tokens import digest_of
+from rlmm.errors import ConfigError, NotPermitted
+from rlmm.log.kafka.settings import Secret
+from tests.support.access import ADMIN, BOUND, BROKER, READER, TOKENS, Pki, write_tokens
+from tests.support.engines import until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+UNIX = Peer("unix", uid=1_000)
+TCP = Peer("tcp")
+OPEN_TCP = Peer("tcp", is_private=False)
+NEW = "another-token-0123456789"
+
+
+def door(tokens: str | None = TOKENS, **access: Any) -> Door:
+    """A door without TLS."""
+    said = None if tokens is None else Secret(tokens)
+    return Door(AccessSettings(tokens=said, **access), TlsSettings())
+
+
+def certified(*names: str) -> Peer:
+    """Somebody with a certificate."""
+    return Peer("tcp", client_names=names)
+
+
+@pytest.mark.parametrize(
+    ("token", "name", "role", "broker_id"),
+    [
+        (READER, "reader", Role.READER, None),
+        (BROKER, "broker", Role.BROKER, None),
+        (BOUND, "broker-7", Role.BROKER, 7),
+        (ADMIN, "ops", Role.ADMIN, None),
+    ],
+    ids=["reader", "broker", "bound", "admin"],
+)
+def test_identify_when_a_token_is_known_then_is_who_it_says_wherever_it_is_shown(
+    token: str, name: str, role: Role, broker_id: int | None
+) -> None:
+    """Over TCP, by the Unix socket and beside a certificate alike."""
+    keeper = door(client_names=("x=admin",))
+    expected = Client(name, role, broker_id, token_digest=digest_of(token))
+    for peer in (TCP, UNIX, certified("x")):
+        assert keeper.identify(peer, token) == expected
+
+
+@pytest.mark.parametrize("peer", [TCP, UNIX, certified("x")], ids=["tcp", "unix", "certificate"])
+@pytest.mark.parametrize("token", ["", READER[:-1], READER + "0", "reader", TOKENS])
+def test_identify_when_a_token_is_unknown_then_refused_wherever_it_is_shown(
+    peer: Peer, token: str
+) -> None:
+    """A token that was taken away does not become an administrator by the Unix socket."""
+    keeper = door(client_names=("x=admin",))
+    with pytest.raises(NotPermitted, match="this token is not known here"):
+        keeper.identify(peer, token)
+    assert keeper.statistics().refused["unknown-token"] == 1
+
+
+def test_identify_when_nothing_is_shown_over_tcp_then_refused() -> None:
+    """Off the Unix socket the default is to deny, whatever is configured."""
+    for keeper in (door(), door(None), door(unix_role=UnixRole.ADMIN)):
+        with pytest.raises(NotPermitted, match="a token is needed over TCP"):
+            keeper.identify(TCP, None)
+        assert keeper.statistics().refused["no-credentials"] == 1
+
+
+@pytest.mark.parametrize("role", UnixRole)
+def test_identify_when_nothing_is_shown_by_the_unix_socket_then_what_is_configured(
+    role: UnixRole,
+) -> None:
+    """The administrator by default; none asks for a token there, too."""
+    assert AccessSettings().unix_role is UnixRole.ADMIN
+    keeper = door(unix_role=role)
+    if role is UnixRole.NONE:
+        with pytest.raises(NotPermitted, match="a token is needed through the Unix socket"):
+            keeper.identify(UNIX, None)
+        return
+    found = keeper.identify(UNIX, None)
+    assert found == Client(UNIX_CLIENT, Role(role), is_limited=False)
+
+
+def test_identify_when_a_token_comes_unencrypted_over_a_network_then_refused() -> None:
+    """Even a good one, for it may have been read; unless that is configured."""
+    with pytest.raises(NotPermitted, match="must come by TLS"):
+        door().identify(OPEN_TCP, READER)
+    assert door(plaintext_tokens=True).identify(OPEN_TCP, READER).name == "reader"
+
+
+def test_identify_when_a_certificate_is_shown_then_the_first_name_with_a_role_counts() -> None:
+    """Names that were given nothing give nothing."""
+    keeper = door(client_names=("spiffe://b/7=broker:7", "ops=admin"))
+    assert keeper.identify(certified("other", "spiffe://b/7", "ops"), None) == Client(
+        "spiffe://b/7", Role.BROKER, 7
+    )
+    assert keeper.identify(certified("ops", "spiffe://b/7"), None).role is Role.ADMIN
+    with pytest.raises(NotPermitted, match=r"access\.client_names gives no name of it a role"):
+        keeper.identify(certified("other", "OPS"), None)
+    assert keeper.statistics().refused["unknown-certificate"] == 1
+
+
+def test_tokens_when_the_file_is_replaced_then_old_ones_are_good_for_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The file counts as it is now; those of the environment stay."""
+    caplog.set_level(logging.DEBUG)
+    path = write_tokens(tmp_path / "tokens", f"a reader {READER}\nb broker {BROKER}\n")
+    keeper = door(f"ops admin {ADMIN}", tokens_file=path)
+    reader, broker, admin = (keeper.identify(TCP, one) for one in (READER, BROKER, ADMIN))
+    keeper.look()
+    assert (keeper.generation, keeper.statistics().tokens_reloads) == (0, 0)
+    write_tokens(path, f"a reader {NEW}\nb admin {BROKER}\n")
+    keeper.look()
+    assert (keeper.generation, keeper.statistics().tokens_reloads) == (1, 1)
+    assert keeper.identify(TCP, NEW).name == "a"
+    with pytest.raises(NotPermitted, match="not known"):
+        keeper.identify(TCP, READER)
+    # Who was let in by what is gone, or gives something else now, is not welcome any more.
+    assert [keeper.is_valid(one) for one in (reader, broker, admin)] == [False, False, True]
+    assert keeper.is_valid(keeper.identify(UNIX, None))
+    assert not [one for one in (READER, BROKER, ADMIN, NEW) if one in caplog.text]
+
+
+@pytest.mark.parametrize("how", ["nonsense", "gone", "open", "twice"])
+def test_tokens_when_the_new_file_is_broken_then_the_old_ones_stay_and_it_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, how: str
+) -> None:
+    """One line for one change, without anything of the file; the next good file counts."""
+    path = write_tokens(tmp_path / "tokens")
+    keeper = door(f"other admin {NEW}", tokens_file=path)
+    if how == "gone":
+        path.unlink()
+    elif how == "open":
+        path.chmod(0o644)
+    else:
+        text = f"x reader {NEW}" if how == "twice" else "hunter2hunter2hunter2 reader"
+        write_tokens(path, text)
+    for _ in range(3):
+        keeper.look()
+    (line,) = caplog.records
+    said = line.getMessage()
+    assert said.startswith("the file of tokens changed and cannot be used; nothing changes: ")
+    assert "hunter2" not in said
+    assert NEW not in said
+    assert keeper.identify(TCP, READER).name == "reader"
+    assert (keeper.generation, keeper.statistics().tokens_failures) == (0, 1)
+    write_tokens(path, f"a admin {READER}")
+    keeper.look()
+    assert keeper.identify(TCP, READER).name == "a"
+
+
+def test_tokens_when_the_first_file_is_broken_then_refused(tmp_path: Path) -> None:
+    """A service that would let nobody in is not started."""
+    with pytest.raises(ConfigError, match=r"^access\.tokens_file .* cannot be read"):
+        door(tokens_file=tmp_path / "absent")
+    with pytest.raises(ConfigError, match=r"^access\.tokens, line 1 must"):
+        door("nonsense")
+
+
+async def test_run_when_asked_then_looks_at_once_and_else_from_time_to_time(
+    tmp_path: Path,
+) -> None:
+    """SIGHUP need not wait for the next look; who does not send one waits a bounded time."""
+    path = write_tokens(tmp_path / "tokens")
+    for refresh_ms, is_asked in ((100, False), (1_000_000, True)):
+        keeper = door(None, tokens_file=path, refresh_ms=refresh_ms)
+        running = asyncio.create_task(keeper.run())
+        write_tokens(path)
+        if is_asked:
+            keeper.ask_to_look()
+        await until(partial(has_looked, keeper))
+        running.cancel()
+        await asyncio.wait([running])
+
+
+def test_statistics_then_count_who_came_and_hold_nothing_secret(tmp_path: Path) -> None:
+    """By role and by reason: as many figures as there are of these."""
+    pki = Pki(tmp_path)
+    end = pki.replace_server()
+    keeper = pki.door(tokens=Secret(TOKENS))
+    keeper.limits.enter(keeper.identify(TCP, READER))
+    keeper.identify(UNIX, None)
+    found = keeper.statistics()
+    assert found.tokens == 4
+    assert found.certificate_not_after_s == end.timestamp()
+    assert found.identified == {"reader": 1, "broker": 0, "admin": 1}
+    assert set(found.refused.values()) == {0}
+    assert set(found.clients) == {"reader"}
+    assert READER not in repr(found) + repr(keeper.identify(TCP, READER))
+    assert door().statistics().certificate_not_after_s is None
+
+
+@pytest.mark.parametrize(
+    ("left", "level", "said"),
+    [
+        (timedelta(days=31), None, ""),
+        (timedelta(days=30, minutes=-1), "WARNING", "ends in 29 days"),
+        (timedelta(minutes=-1), "ERROR", "has ended"),
+    ],
+    ids=["far", "soon", "over"],
+)
+def test_certificate_when_it_ends_soon_then_told_once_a_day(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    left: timedelta,
+    level: str | None,
+    said: str,
+) -> None:
+    """Thirty days before, and at its end as an error."""
+    now_s = 1_750_000_000.0
+    pki = Pki(tmp_path)
+    end_s = pki.replace_server().timestamp()
+    now_s = end_s - left.total_seconds()
+    keeper = Door(AccessSettings(), pki.settings(), wall_s=lambda: now_s)
+    for _ in range(3):
+        keeper.look()
+    if level is None:
+        assert caplog.records == []
+        return
+    (line,) = caplog.records
+    assert (line.levelname, said in line.getMessage()) == (level, True)
+    now_s += 86_401
+    keeper.look()
+    assert len(caplog.records) == 2
+
+
+@pytest.mark.parametrize("how", ["nonsense", "gone", "other-key", "ended", "client-ca"])
+def test_certificate_when_the_new_one_is_broken_then_the_old_one_stays_and_it_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, how: str
+) -> None:
+    """Half a change, an ended certificate, no certificate: one line, and nothing changes."""
+    pki = Pki(tmp_path)
+    end = pki.replace_server()
+    keeper = pki.door(pki.settings("wanted"))  # type: ignore[arg-type]
+    if how == "ended":
+        pki.replace_server(left=timedelta(days=-1))
+    elif how == "gone":
+        pki.certificate_file.unlink()
+    elif how == "other-key":
+        other = trustme.CA().issue_cert("localhost")
+        pki.certificate_file.write_bytes(other.cert_chain_pems[0].bytes())
+    else:
+        path = pki.client_ca_file if how == "client-ca" else pki.certificate_file
+        path.write_text("nonsense")
+    for _ in range(3):
+        keeper.look()
+    (line,) = caplog.records
+    assert line.getMessage().startswith(
+        "the certificate changed and cannot be used; nothing changes: tls."
+    )
+    found = keeper.statistics()
+    assert (found.certificate_not_after_s, found.certificate_failures) == (end.timestamp(), 1)
+    pki.replace_client_ca(pki.authority)
+    newer = pki.replace_server(left=timedelta(days=500))
+    keeper.look()
+    found = keeper.statistics()
+    assert found.certificate_not_after_s == newer.timestamp()
+    assert found.certificate_reloads == 1
+
+
+def test_key_when_encrypted_then_opened_by_its_password_and_never_asked_for_at_a_terminal(
+    tmp_path: Path,
+) -> None:
+    """From a file that is as private as the tokens', or from the environment."""
+    pki = Pki(tmp_path)
+    encrypt(pki.key_file, b"open sesame")
+    with pytest.raises(ConfigError, match=r"^tls\.certificate_file .* cannot be used"):
+        pki.door()
+    assert pki.door(pki.settings(key_password=Secret("open sesame"))).ssl_context() is not None
+    path = write_tokens(tmp_path / "password", "open sesame\n")
+    assert pki.door(pki.settings(key_password_file=path)).ssl_context() is not None
+    path.chmod(0o644)
+    with pytest.raises(ConfigError, match=r"^tls\.key_password_file .* every user"):
+        pki.door(pki.settings(key_password_file=path))
+
+
+def test_key_when_every_user_may_read_it_then_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is used all the same: mounted secrets often are like that."""
+    pki = Pki(tmp_path)
+    pki.key_file.chmod(0o644)
+    pki.door()
+    assert "may be read by every user of the machine" in caplog.text
+
+
+def has_looked(keeper: Door) -> bool:
+    """Whether a change was found."""
+    return keeper.generation == 1
+
+
+def encrypt(path: Path, password: bytes) -> None:
+    """Encrypt a private key in place."""
+    key = form.load_pem_private_key(path.read_bytes(), None)
+    path.write_bytes(
+        key.private_bytes(
+            form.Encoding.PEM,
+            form.PrivateFormat.PKCS8,
+            form.BestAvailableEncryption(password),
+        )
+    )

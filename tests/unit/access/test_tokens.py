@@ -1,0 +1,141 @@
+"""Tokens: how they are written, and who may see them."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.access.roles import Grant, Role
+from rlmm.access.tokens import Tokens, digest_of, read_tokens, read_tokens_file
+from rlmm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ONE, TWO = "one-token-of-some-length", "two-token-of-some-length"
+LINES = f"""
+# who may what
+broker-1 broker:1 {ONE}
+ops\tadmin   sha256:{hashlib.sha256(TWO.encode()).hexdigest()}
+"""
+
+
+def test_read_tokens_then_finds_whose_a_token_is_by_its_digest_alone() -> None:
+    """A token and its digest are written alike, and only digests are kept."""
+    tokens = Tokens(read_tokens(LINES, "x"))
+    assert tokens.find(ONE) == (digest_of(ONE), Grant("broker-1", Role.BROKER, 1))
+    assert tokens.find(TWO) == (digest_of(TWO), Grant("ops", Role.ADMIN))
+    assert tokens.names == {"broker-1", "ops"}
+    assert [tokens.find(other) for other in ("", ONE[:-1], ONE + " ", "\udcff")] == [None] * 4
+    digest = hashlib.sha256(TWO.encode()).hexdigest()
+    assert tokens.find(f"sha256:{digest}") is None  # a stolen digest opens nothing
+    assert ONE not in repr(tokens)
+    assert repr(tokens) == "Tokens(2)"
+
+
+def test_find_then_compares_with_every_digest_in_constant_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Neither which one fits nor how far it fits is seen by how long it takes."""
+    compared: list[bytes] = []
+    compare = hmac.compare_digest
+
+    def counted(known: bytes, shown: bytes) -> bool:
+        compared.append(known)
+        return compare(known, shown)
+
+    monkeypatch.setattr(hmac, "compare_digest", counted)
+    tokens = Tokens(read_tokens(LINES, "x"))
+    for shown in (ONE, TWO, "neither"):
+        compared.clear()
+        tokens.find(shown)
+        assert compared == [digest_of(ONE), digest_of(TWO)]
+
+
+def test_read_tokens_when_divided_by_semicolons_then_as_by_lines() -> None:
+    """An environment variable is one line."""
+    assert set(read_tokens(f"a reader {ONE}; b admin {TWO};", "x")) == {
+        digest_of(ONE), digest_of(TWO),
+    }  # fmt: skip
+
+
+def test_read_tokens_when_a_name_has_two_then_both_are_taken() -> None:
+    """While one token takes the place of another, both are good."""
+    assert len(read_tokens(f"a reader {ONE}\na reader {TWO}", "x")) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (f"a {ONE}", 1),
+        (f"\na reader {ONE} {TWO}", 2),
+        (f"a root {ONE}", 1),
+        (f"a {ONE} reader", 1),
+        (f"{ONE} reader a", 1),
+        ("a reader " + "x" * 16, 0),
+        ("a reader " + "x" * 15, 1),
+        ("a reader sha256:00", 1),
+        ("a reader sha256:" + "g" * 64, 1),
+        ("a reader t\xf6ken-t\xf6ken-t\xf6ken-t\xf6ken", 1),
+        ("a reader " + "x" * 4097, 1),
+        (f"a reader {ONE}\na admin {TWO}", 2),
+        (f"a reader {ONE}\nb reader {ONE}", 2),
+        (f"a reader:1 {ONE}", 1),
+    ],
+)
+def test_read_tokens_when_a_line_cannot_be_meant_then_refused_by_its_number_alone(
+    text: str, line: int
+) -> None:
+    """Nothing of the line is repeated, as any word of it may be a token."""
+    if not line:
+        assert read_tokens(text, "x")
+        return
+    with pytest.raises(ConfigError) as caught:
+        read_tokens(text, "the file")
+    said = str(caught.value)
+    assert said.startswith(f"the file, line {line} must")
+    assert not [word for word in text.split() if len(word) > 8 and word in said]
+
+
+def test_read_tokens_when_there_are_too_many_then_refused() -> None:
+    """As each one that is shown is compared with all."""
+    many = "\n".join(f"c{number} reader {number:032d}" for number in range(1_001))
+    with pytest.raises(ConfigError, match="more than 1000 tokens, got 1001"):
+        read_tokens(many, "x")
+
+
+@pytest.mark.parametrize(
+    ("mode", "is_taken"),
+    [(0o600, True), (0o640, True), (0o400, True), (0o644, False), (0o604, False), (0o602, False)],
+    ids=oct,
+)
+def test_read_tokens_file_when_everybody_may_read_it_then_refused(
+    tmp_path: Path, mode: int, is_taken: bool
+) -> None:
+    """A secret that every user of the machine may read is none; a group is somebody's choice."""
+    path = tmp_path / "tokens"
+    path.write_text(LINES)
+    path.chmod(mode)
+    if is_taken:
+        assert len(read_tokens_file(path)) == 2
+        return
+    with pytest.raises(ConfigError, match=rf"its mode is {mode:04o}: chmod o= "):
+        read_tokens_file(path)
+
+
+@pytest.mark.parametrize("what", ["absent", "folder", "binary", "huge"])
+def test_read_tokens_file_when_it_cannot_be_read_then_refused_by_its_path(
+    tmp_path: Path, what: str
+) -> None:
+    """One line that names key and path."""
+    path = tmp_path / "tokens"
+    if what == "folder":
+        path.mkdir(mode=0o700)
+    elif what != "absent":
+        path.write_bytes(b"a reader \xff" if what == "binary" else b"#" * (1024 * 1024 + 1))
+        path.chmod(0o600)
+    with pytest.raises(ConfigError, match=rf"^access\.tokens_file {path} "):
+        read_tokens_file(path)

@@ -1,0 +1,112 @@
+"""One connection without a socket: ids, and what its end means for what was sent."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from broker_adapter.connection import Connection
+from rlmm.errors import AppendUncertain, ProtocolError, SidecarUnavailable, Stopped
+from rlmm.wire.hello import Hello, HelloAnswer, Limits, hello_answer_value
+from rlmm.wire.messages import ID_MAX, answer_frame, read_request, refusal_frame
+
+
+class Wire(asyncio.Transport):
+    """A transport that keeps what is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[tuple[int, str, list[Any]]] = []
+        self.is_aborted = False
+
+    def write(self, data: Any) -> None:
+        self.asked.append(read_request(bytes(data)[4:]))
+
+    def abort(self) -> None:
+        self.is_aborted = True
+
+
+def connected() -> tuple[Connection, Wire]:
+    """A connection, and what it writes to."""
+    connection, wire = Connection(), Wire()
+    connection.connection_made(wire)
+    return connection, wire
+
+
+async def test_ids_when_they_begin_anew_then_one_in_use_is_stepped_over() -> None:
+    """An id is not used again before it is answered, however many requests there were."""
+    connection, wire = connected()
+    first = connection.send("ping", [])
+    connection._last_id = ID_MAX - 1
+    for _ in range(2):
+        connection.send("ping", [])
+    assert [request_id for request_id, _, _ in wire.asked] == [0, ID_MAX, 1]
+    connection.data_received(answer_frame(0, None))
+    assert await first is None
+
+
+async def test_limit_of_the_service_when_greeted_then_holds_for_answers_too() -> None:
+    """A service that is configured for larger frames is understood."""
+    connection, _ = connected()
+    greeting = asyncio.ensure_future(
+        connection.greet(Hello((1,), "test"), asyncio.get_running_loop().time() + 10)
+    )
+    await asyncio.sleep(0)
+    limits = Limits(8 << 20, 1, 1, 1, 1, 0)
+    answer = HelloAnswer(1, "s", None, None, None, "admin", "serve", limits)
+    connection.data_received(answer_frame(0, hello_answer_value(answer)))
+    assert (await greeting).limits == limits
+    large = connection.send("status", [])
+    connection.data_received(answer_frame(1, b"x" * (5 << 20), 8 << 20))
+    assert len(await large) == 5 << 20  # type: ignore[arg-type]
+
+
+async def test_end_then_each_request_is_told_what_is_true_of_it() -> None:
+    """A question was not answered; of an event nobody knows; what comes later is not sent."""
+    connection, wire = connected()
+    question, event = connection.send("segment", []), connection.send("add_segment", [])
+    connection.connection_lost(ConnectionResetError("reset"))
+    assert isinstance(question.exception(), SidecarUnavailable)
+    assert isinstance(event.exception(), AppendUncertain)
+    with pytest.raises(SidecarUnavailable, match="not sent"):
+        connection.send("add_segment", [])
+    assert len(wire.asked) == 2
+    assert wire.is_aborted
+
+
+async def test_f101_refusal_of_a_service_that_stops_then_told_by_what_it_says_of_the_event() -> (
+    None
+):
+    """Failure scenario F101: a stopping service ends a connection, and not the client."""
+    connection, _ = connected()
+    question, event, stored = (
+        connection.send(method, []) for method in ("segment", "add_segment", "add_segment")
+    )
+    connection.data_received(refusal_frame(0, Stopped("bye")))
+    connection.data_received(refusal_frame(1, Stopped("bye")))
+    connection.data_received(refusal_frame(2, Stopped("bye", stored_at=(3, 7))))
+    asked = (question, event, stored)
+    told: list[Any] = [await asyncio.gather(one, return_exceptions=True) for one in asked]
+    assert [error.code for (error,) in told] == [
+        "sidecar-unavailable",
+        "append-uncertain",
+        "outcome-unknown",
+    ]
+    assert told[2][0].stored_at == (3, 7)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [answer_frame(9, None), refusal_frame(None, ProtocolError("no")), b"\0\0\0\0"],
+    ids=["an answer to nobody", "a refusal of everything", "an empty frame"],
+)
+async def test_bytes_when_they_cannot_be_meant_then_the_connection_ends(data: bytes) -> None:
+    """Who cannot be understood is not listened to any more."""
+    connection, wire = connected()
+    question = connection.send("segment", [])
+    connection.data_received(data)
+    assert wire.is_aborted
+    assert connection.is_lost
+    assert isinstance(question.exception(), ProtocolError)

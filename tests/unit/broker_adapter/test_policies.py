@@ -1,0 +1,138 @@
+"""What is tried again, how often and with what pauses; time is the test's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from broker_adapter import policies
+from broker_adapter.policies import ASSIGNMENTS, JITTER, READS, WRITES, Policy
+from rlmm import errors
+from rlmm.errors import NotReady, RlmmError, SidecarUnavailable, TooBusy
+
+READ_AGAIN = {"SidecarUnavailable", "NotReady", "TooBusy", "LogUnavailable"}
+STORED_AGAIN = {*READ_AGAIN, "OverBudget"}
+ALL = [
+    found
+    for found in vars(errors).values()
+    if isinstance(found, type) and issubclass(found, RlmmError)
+]
+
+
+class Trial:
+    """Attempts that fail as they are told, in a time that passes only while somebody waits."""
+
+    def __init__(self, *outcomes: RlmmError | str) -> None:
+        self.outcomes = list(outcomes)
+        self.attempts = 0
+        self.now_s = 100.0
+        self.pauses: list[float] = []
+        self.told: list[tuple[str, str]] = []
+
+    async def attempt(self) -> str:
+        """The next outcome; the last one comes again and again."""
+        self.attempts += 1
+        outcome = self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
+        if isinstance(outcome, RlmmError):
+            raise outcome
+        return outcome
+
+    async def sleep(self, pause_s: float) -> None:
+        """Time passes."""
+        self.pauses.append(pause_s)
+        self.now_s += pause_s
+
+    async def run(self, policy: Policy, timeout_s: float | None = 10.0, **options: Any) -> str:
+        """What comes of it."""
+        return await policy.run(
+            self.attempt,
+            now=lambda: self.now_s,
+            deadline_s=None if timeout_s is None else self.now_s + timeout_s,
+            hook=lambda name, error, _: self.told.append((name, error.code)),
+            sleep=self.sleep,
+            **options,
+        )
+
+
+@pytest.mark.parametrize("error", ALL, ids=lambda error: error.__name__)
+@pytest.mark.parametrize(
+    ("policy", "repeated"), [(READS, READ_AGAIN), (WRITES, STORED_AGAIN)], ids=["reads", "writes"]
+)
+async def test_error_then_repeated_exactly_where_its_class_says_that_it_is_safe(
+    policy: Policy, repeated: set[str], error: type[RlmmError]
+) -> None:
+    """Every class of error has been decided about; what may be stored is not stored again."""
+    trial = Trial(error("x"), "done")
+    if error.__name__ in repeated:
+        assert await trial.run(policy) == "done"
+        assert trial.told == [(policy.name, error.code)]
+    else:
+        with pytest.raises(error):
+            await trial.run(policy)
+        assert trial.attempts == 1
+
+
+async def test_not_ready_then_asked_again_when_the_service_said() -> None:
+    """The hint of the service is the pause, give or take, so that nobody storms it (F33)."""
+    trial = Trial(NotReady("x", retry_after_ms=400), "done")
+    await trial.run(READS)
+    (pause_s,) = trial.pauses
+    assert 0.4 * (1 - JITTER) <= pause_s <= 0.4 * (1 + JITTER)
+
+
+async def test_pauses_then_grow_up_to_the_last_and_differ() -> None:
+    """Each pause is about twice the one before, and no two clients come back together."""
+    trial = Trial(*[TooBusy("x")] * 12, "done")
+    await trial.run(READS, timeout_s=100.0)
+    expected = [min(0.02 * 2**number, 1.0) for number in range(12)]
+    shares = [pause / about for pause, about in zip(trial.pauses, expected, strict=True)]
+    assert all(1 - JITTER <= share <= 1 + JITTER for share in shares)
+    assert len(set(shares)) > 1
+
+
+async def test_deadline_then_no_attempt_behind_it_and_one_just_before() -> None:
+    """A hint that lies behind the deadline is not waited for, and the last moment is not lost."""
+    trial = Trial(NotReady("x", retry_after_ms=60_000))
+    with pytest.raises(NotReady):
+        await trial.run(READS, timeout_s=2.0)
+    assert trial.attempts == 2
+    assert trial.pauses == [pytest.approx(2.0 - READS.last_s)]
+
+
+async def test_event_when_little_time_is_left_then_what_is_known_is_said() -> None:
+    """An event is not sent when its answer could hardly come back: it would be uncertain."""
+    trial = Trial(NotReady("x", retry_after_ms=1))
+    with pytest.raises(NotReady):
+        await trial.run(WRITES, timeout_s=0.2)
+    assert trial.attempts == 1
+
+
+async def test_attempts_then_end_at_their_number() -> None:
+    """A service that refuses at once is not asked for ever."""
+    trial = Trial(TooBusy("x"))
+    with pytest.raises(TooBusy):
+        await trial.run(Policy("few", (TooBusy,), WRITES.pauses, attempts_max=3), timeout_s=1e6)
+    assert trial.attempts == 3
+
+
+async def test_assignments_then_told_without_end() -> None:
+    """What a broker has is told until it is accepted, whatever the refusal."""
+    refusals = [TooBusy("x"), errors.NotPermitted("x"), SidecarUnavailable("x")] * 50
+    trial = Trial(*refusals, "done")
+    assert await trial.run(ASSIGNMENTS, timeout_s=None) == "done"
+    assert trial.attempts == 151
+
+
+async def test_switch_when_off_then_one_attempt() -> None:
+    """A test can see the first answer."""
+    trial = Trial(TooBusy("x"))
+    with pytest.raises(TooBusy):
+        await trial.run(READS, is_repeating=False)
+    assert (trial.attempts, trial.pauses, trial.told) == (1, [], [])
+
+
+def test_policies_then_there_are_three() -> None:
+    """What is tried again is decided in one place."""
+    found = [one for one in vars(policies).values() if isinstance(one, Policy)]
+    assert tuple(found) == policies.POLICIES

@@ -1,0 +1,118 @@
+"""What goes wrong with the stand-in on purpose, and what a client makes of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker_adapter.settings import ClientSettings
+from broker_adapter.stand_in import StandIn, StandInService
+from rlmm.errors import (
+    AppendUncertain,
+    EventRejected,
+    NotAssigned,
+    NotReady,
+    SidecarUnavailable,
+    TooBusy,
+)
+from rlmm.metadata.verdicts import RejectReason
+from tests.support.builders import delete_started, finished, segment_id, started, tp
+
+TP = tp()
+QUICK = ClientSettings(timeout_s=0.1)
+ONCE = ClientSettings(is_repeating=False)
+
+
+async def test_not_ready_then_every_question_and_write_is_refused_until_it_ends() -> None:
+    """A broker under test sees what a service that replays would answer."""
+    client = StandIn(settings=ONCE)
+    await client.add_segment(started("a"))
+    client.service.faults.is_not_ready = True
+    for question in (
+        client.segment(segment_id("a")),
+        client.add_segment(started("b")),
+        client.wait_ready(TP),
+    ):
+        with pytest.raises(NotReady) as caught:
+            await question
+        assert caught.value.reason == "replaying"
+    assert await client.is_ready(TP) is False
+    client.service.faults.is_not_ready = False
+    assert await client.segment(segment_id("a")) == started("a")
+
+
+async def test_unavailable_then_nothing_is_stored_and_changes_are_delivered_later() -> None:
+    """What is said while nobody is there is known when somebody is."""
+    service = StandInService()
+    client = service.client(1, QUICK)
+    service.faults.is_unavailable = True
+    client.on_partition_leadership_changes([TP], [])
+    assert not client.statistics().is_assignment_told
+    with pytest.raises(SidecarUnavailable):
+        await client.add_segment(started("a"))
+    service.faults.is_unavailable = False
+    assert (await client.add_segment(started("a"))).offset == 0
+    assert client.statistics().is_assignment_told
+
+
+async def test_rejection_then_told_with_its_reason() -> None:
+    """A broker under test sees what a state machine that refuses would answer."""
+    client = StandIn()
+    client.service.faults.rejection = RejectReason.COPIED_BY_ANOTHER
+    with pytest.raises(EventRejected) as caught:
+        await client.add_segment(started("a"))
+    assert caught.value.reason == "copied-by-another"
+
+
+async def test_refusals_then_come_in_turn() -> None:
+    """Any error can be put in the way of the next requests."""
+    client = StandIn()
+    client.service.faults.refusals.extend([TooBusy("x"), NotReady("y", retry_after_ms=1)])
+    await client.ping()
+    assert client.statistics().repeats == {"reads": 2}
+
+
+@pytest.mark.parametrize("fault", ["lost_requests", "lost_answers"])
+async def test_lost_event_then_looked_for_and_there_once(fault: str) -> None:
+    """Lost on the way or on the way back: the event is stored once, and its writer knows."""
+    client = StandIn()
+    setattr(client.service.faults, fault, 1)
+    written = await client.add_segment(started("a"))
+    assert written.verdict == ("applied" if fault == "lost_requests" else "duplicate")
+    assert client.service.shards[client.service.place_of(TP)].position == 1
+
+
+async def test_lost_event_when_the_state_has_moved_on_then_uncertain() -> None:
+    """A finish of which only a later deletion is seen may have been stored, or not."""
+    client = StandIn()
+    await client.add_segment(started("a"))
+    await client.update_segment(delete_started("a"))
+    client.service.faults.lost_requests = 1
+    with pytest.raises(AppendUncertain):
+        await client.update_segment(finished("a"))
+
+
+async def test_lost_event_when_the_repeat_is_refused_then_uncertain() -> None:
+    """What is said of the repeat is not said of the first: only that is told which is known."""
+    client = StandIn()
+    client.service.faults.lost_requests = 1
+    with pytest.raises(AppendUncertain, match="unknown-segment"):
+        await client.update_segment(finished("never started"))
+
+
+async def test_lost_event_when_it_may_not_be_looked_at_then_uncertain() -> None:
+    """An event of another broker's partition cannot be looked for by who stored it."""
+    client = StandInService().client(1)
+    client.on_partition_leadership_changes([], [])
+    with pytest.raises(NotAssigned):
+        await client.add_segment(started("a"))
+    client.service.faults.lost_answers = 1
+    with pytest.raises(AppendUncertain):
+        await client.add_segment(started("a"), unassigned="store")
+
+
+async def test_lost_event_when_nothing_is_repeated_then_uncertain_at_once() -> None:
+    """The switch for tests leaves the first answer as it is."""
+    client = StandIn(settings=ONCE)
+    client.service.faults.lost_answers = 1
+    with pytest.raises(AppendUncertain):
+        await client.add_segment(started("a"))

@@ -1,0 +1,127 @@
+"""The configuration is read again: whatever comes of it, the service goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import signal
+import threading
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from rlmm.cli.reloading import READ_S_MAX, RELOAD_SIGNAL, EarlySignals, Reloading
+from rlmm.config.loading import load
+from rlmm.own_thread import left_behind
+from rlmm.telemetry.logs import LogLines, set_up
+from rlmm.telemetry.settings import LogFormat, LoggingSettings
+from tests.support.engines import until
+from tests.support.virtual_time import VirtualTimeLoop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rlmm.cli.config import Sources
+    from rlmm.config.loading import Loaded
+
+DEADLINE_S = 30.0
+"""Never reached, unless something is broken."""
+NOTHING = "the configuration was read again, and nothing changes: "
+SETTINGS = LoggingSettings(format=LogFormat.JSON, repeats_max=1)
+
+
+class Said:
+    """A configuration that is whatever *load* gives."""
+
+    def __init__(self, load: Callable[[], Loaded]) -> None:
+        self.load = load
+
+
+@pytest.fixture
+def stream() -> io.StringIO:
+    """Where lines are written."""
+    return io.StringIO()
+
+
+@pytest.fixture
+def lines(stream: io.StringIO) -> Iterator[LogLines]:
+    """Log lines that are held back as soon as they are repeats."""
+    with set_up(SETTINGS, stream, now_ms=lambda: 0) as lines:
+        yield lines
+
+
+def reloading(
+    load_again: Callable[[], Loaded], lines: LogLines, early: EarlySignals | None = None
+) -> Reloading:
+    """Reading that begins with the defaults."""
+    return Reloading(cast("Sources", Said(load_again)), load(), lines, early=early)
+
+
+@pytest.mark.parametrize("error", [ValueError("no number"), RecursionError("deep"), KeyError("x")])
+def test_reload_when_reading_fails_in_a_way_of_its_own_then_is_told_each_time(
+    error: Exception, stream: io.StringIO, lines: LogLines
+) -> None:
+    """No file ends what serves; and no answer is held back as a repeat of the one before."""
+
+    def broken() -> Loaded:
+        raise error
+
+    async def ask() -> None:
+        again = reloading(broken, lines)
+        for _ in range(12):
+            await again.read_again()
+
+    asyncio.run(ask())
+    assert stream.getvalue().count(f"{NOTHING}{type(error).__name__}: ") == 12
+
+
+def test_reload_when_the_file_hangs_then_is_given_up_and_named(
+    stream: io.StringIO, lines: LogLines
+) -> None:
+    """A pipe that nobody writes to; while it hangs no second thread hangs beside it."""
+    released, loads = threading.Event(), []
+
+    def hanging() -> Loaded:
+        loads.append(1)
+        assert released.wait(DEADLINE_S)
+        return load()
+
+    async def ask() -> None:
+        again = reloading(hanging, lines)
+        await again.read_again()
+        assert left_behind() == ["configuration"]
+        await again.read_again()
+
+    try:
+        with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+            runner.run(ask())
+    finally:
+        released.set()
+    assert f"{NOTHING}it could not be read within {READ_S_MAX:g} s" in stream.getvalue()
+    assert f"{NOTHING}it still hangs from the last time" in stream.getvalue()
+    assert loads == [1]
+
+
+def test_reload_when_asked_for_before_anybody_could_then_is_done_as_soon_as_one_can(
+    stream: io.StringIO, lines: LogLines
+) -> None:
+    """Between the first reading and the start the file may have changed."""
+    before = signal.getsignal(RELOAD_SIGNAL)
+    early = EarlySignals()
+
+    async def serve() -> None:
+        again = reloading(load, lines, early)
+        with again.heeding():
+            running = asyncio.create_task(again.run())
+            await until(lambda: "was read again" in stream.getvalue(), DEADLINE_S)
+            running.cancel()
+            await asyncio.wait([running])
+
+    try:
+        early.remember()
+        os.kill(os.getpid(), RELOAD_SIGNAL)
+        asyncio.run(serve())
+    finally:
+        signal.signal(RELOAD_SIGNAL, before)
+    assert stream.getvalue().count("the configuration was read again") == 1

@@ -1,0 +1,360 @@
+"""`rlmm snapshot` on a data folder: where it looks, and what it refuses."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from rlmm.cli import main
+from rlmm.folder_lock import folder_lock, snapshots_lock
+from rlmm.log.protocol import LogIdentity
+from rlmm.metadata.ids import Uuid
+from rlmm.snapshot.transfer import Transferred
+from tests.support.snapshots import IDENTITY, frozen_of, segments, shard_of, store_in
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from click.testing import Result
+
+OTHER = LogIdentity("other-cluster", Uuid(bytes(range(1, 17))), 50)
+
+
+def fill(root: Path, identity: LogIdentity = IDENTITY, *partitions: int) -> None:
+    """Snapshots of metadata partitions, one of each."""
+
+    async def write() -> None:
+        store = store_in(root, identity=identity)
+        for partition in partitions or (3,):
+            await store.write(frozen_of(shard_of(segments(1), partition)))
+
+    asyncio.run(write())
+
+
+def run(*arguments: object) -> Result:
+    """Run the command."""
+    return CliRunner().invoke(main.cli, ["snapshot", *map(str, arguments)])
+
+
+def counted(result: Result) -> int:
+    """How many snapshots were printed."""
+    return len(json.loads(result.stdout)["snapshots"])
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data folder: a log, which holds no snapshots, and two of them beside it."""
+    folder = tmp_path / "data"
+    (folder / "log" / "__remote_log_metadata-0").mkdir(parents=True)
+    (folder / "rlmm.lock").touch()
+    fill(folder / "snapshots", IDENTITY, 3, 4)
+    return folder
+
+
+@pytest.fixture
+def clusters(tmp_path: Path) -> Path:
+    """The data folder of two clusters; a third one has written no snapshots yet."""
+    folder = tmp_path / "several"
+    fill(folder / "clusters" / "east" / "snapshots", IDENTITY, 1)
+    fill(folder / "clusters" / "west" / "snapshots", OTHER, 1, 2)
+    (folder / "clusters" / "new" / "snapshots").mkdir(parents=True)
+    (folder / "clusters" / "file").touch()
+    return folder
+
+
+@pytest.mark.parametrize("command", ["list", "verify"])
+def test_data_folder_when_looked_at_then_its_snapshots_are_found(
+    data: Path, clusters: Path, command: str
+) -> None:
+    """Those of a service, those of each of its clusters, and of both where it has both."""
+    for folder, count in (
+        (data, 2),
+        (data / "snapshots", 2),
+        (clusters, 3),
+        (clusters / "clusters" / "west", 2),
+    ):
+        result = run(command, folder, "--output", "json")
+        assert (result.exit_code, counted(result)) == (0, count), folder
+    shutil.copytree(data / "snapshots", clusters / "snapshots")
+    assert counted(run(command, clusters, "--output", "json")) == 5
+
+
+@pytest.mark.parametrize("command", ["list", "verify", "export"])
+@pytest.mark.parametrize(
+    "folders",
+    [
+        [],
+        ["snapshots"],
+        ["log/__remote_log_metadata-0"],
+        ["snapshots/cluster/topic/3"],
+        ["clusters/east/snapshots/cluster/topic/3"],
+    ],
+    ids=["empty", "no-snapshots", "log", "empty-folders", "empty-folders-of-a-cluster"],
+)
+def test_folder_when_there_are_no_snapshots_then_ends_with_2_and_says_where_it_looked(
+    tmp_path: Path, command: str, folders: list[str]
+) -> None:
+    """Nothing found is not the same as all is well."""
+    data = tmp_path / "data"
+    data.mkdir()
+    for name in folders:
+        (data / name).mkdir(parents=True)
+    target = [tmp_path / "backup.tar"] if command == "export" else []
+    result = run(command, data, *target)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert f"{data} holds no snapshots: neither itself, nor in snapshots or" in result.stderr
+    assert not (tmp_path / "backup.tar").exists()
+
+
+def test_verify_when_one_of_several_folders_has_none_then_ends_with_2(
+    data: Path, tmp_path: Path
+) -> None:
+    """A wrong name among right ones is not passed over."""
+    assert run("verify", data, tmp_path).exit_code == 2
+
+
+def test_export_when_folders_without_snapshots_stand_beside_then_they_do_not_count(
+    data: Path, tmp_path: Path
+) -> None:
+    """One log has snapshots, so it is the one that is meant, whatever else has a folder."""
+    (data / "snapshots" / "was-here" / str(OTHER.topic_id) / "3").mkdir(parents=True)
+    result = run("export", data, tmp_path / "backup.tar")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.endswith("2 exported, 0 unchanged, 0 refused, 0 in_the_way\n")
+
+
+def test_export_when_several_clusters_have_some_then_one_must_be_named(
+    clusters: Path, tmp_path: Path
+) -> None:
+    """The refusal names those there are; each can be had by its cluster or topic."""
+    result = run("export", clusters, tmp_path / "a.tar")
+    assert result.exit_code == 2
+    assert f"clusters/west/snapshots/{OTHER.cluster_id}/{OTHER.topic_id}" in result.stderr
+    assert "holds snapshots of 2 logs" in result.stderr
+    result = run("export", clusters, tmp_path / "a.tar", "--cluster-id", OTHER.cluster_id)
+    assert result.stdout.endswith("2 exported, 0 unchanged, 0 refused, 0 in_the_way\n")
+    result = run("export", clusters, tmp_path / "b.tar", "--topic-id", str(IDENTITY.topic_id))
+    assert result.stdout.endswith("1 exported, 0 unchanged, 0 refused, 0 in_the_way\n")
+
+
+@pytest.mark.parametrize(
+    ("target", "place"),
+    [
+        ("fresh", "fresh/snapshots"),
+        ("fresh/snapshots", "fresh/snapshots"),
+        ("emptied", "emptied/snapshots"),
+        ("filled", "filled"),
+        ("with-log", "with-log/snapshots"),
+        ("with-snapshots", "with-snapshots/snapshots"),
+        ("with-snapshots/snapshots", "with-snapshots/snapshots"),
+        ("several/clusters/new", "several/clusters/new/snapshots"),
+        ("several/clusters/west", "several/clusters/west/snapshots"),
+    ],
+    ids=[
+        "new",
+        "new-snapshots",
+        "empty",
+        "filled",
+        "log",
+        "snapshots",
+        "snapshots-itself",
+        "new-cluster",
+        "cluster",
+    ],
+)
+def test_import_when_given_a_data_folder_then_fills_its_snapshots(
+    data: Path, clusters: Path, tmp_path: Path, target: str, place: str
+) -> None:
+    """They go to where the service looks for them."""
+    del clusters
+    (tmp_path / "with-log" / "log").mkdir(parents=True)
+    (tmp_path / "with-snapshots" / "snapshots").mkdir(parents=True)
+    (tmp_path / "emptied").mkdir()
+    (tmp_path / "emptied" / "rlmm.lock").touch()
+    fill(tmp_path / "filled", OTHER, 1)
+    result = run("import", data, tmp_path / target)
+    assert result.exit_code == 0, result.output
+    log = tmp_path / place / IDENTITY.cluster_id / str(IDENTITY.topic_id)
+    assert sorted(path.name for path in log.iterdir()) == ["3", "4"]
+    assert f"into {tmp_path / place}\n" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("target", "names", "message"),
+    [
+        ("d/log", ["d/rlmm.lock"], "is where the log of"),
+        ("d/log", ["d/snapshots/"], "is where the log of"),
+        ("d/clusters/east/log", [], "is where the log of"),
+        ("d", ["d/.lock"], "d is a log"),
+        ("d", ["d/meta.properties"], "d is a log"),
+        ("d", [f"d/topic-0/{0:020d}.log"], "d is a log"),
+        ("d", [f"d/{0:020d}.log"], "d is a log"),
+        ("d/new", ["d/meta.properties"], "which is a log"),
+        ("d/log/topic-0/snapshots", [f"d/log/topic-0/{0:020d}.log"], "which is a log"),
+        ("d/clusters", [], "name that of one, below it"),
+        ("d/clusters", ["d/clusters/east/log/"], "name that of one, below it"),
+        ("d", ["d/thesis.txt"], "e.g. thesis.txt"),
+    ],
+)
+def test_import_when_the_folder_is_no_place_for_snapshots_then_is_refused_by_name(
+    tmp_path: Path, target: str, names: list[str], message: str
+) -> None:
+    """A log with anything else in it would never be opened again; nothing is made."""
+    fill(tmp_path / "source", IDENTITY, 9)
+    for name in names:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if name.endswith("/"):
+            path.mkdir()
+        else:
+            path.touch()
+    before = sorted(tmp_path.rglob("*"))
+    result = run("import", tmp_path / "source", tmp_path / target)
+    assert result.exit_code == 2, result.output
+    assert message in result.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_import_when_somebody_holds_a_folder_above_then_is_refused(
+    data: Path, tmp_path: Path
+) -> None:
+    """Whatever lies in the data folder of a running service is not for others to fill."""
+    fill(tmp_path / "source", IDENTITY, 9)
+    with folder_lock(data):
+        result = run("import", tmp_path / "source", data / "some" / "where")
+    assert result.exit_code == 2, result.output
+    assert f"{data.resolve()} is in use by process {os.getpid()}" in result.stderr
+    assert not (data / "some").exists()
+
+
+@pytest.mark.parametrize("command", ["list", "verify"])
+def test_tar_of_an_export_when_looked_at_then_its_snapshots_are_found(
+    data: Path, tmp_path: Path, command: str
+) -> None:
+    """What was copied out can be looked at as it is; a tar without any is no success."""
+    assert run("export", data, tmp_path / "backup.tar").exit_code == 0
+    result = run(command, tmp_path / "backup.tar", "--output", "json")
+    assert (result.exit_code, counted(result)) == (0, 2), result.output
+    (one, _) = json.loads(result.stdout)["snapshots"]
+    assert one["path"].startswith(f"{tmp_path / 'backup.tar'}:{IDENTITY.cluster_id}/")
+    (tmp_path / "empty.tar").write_bytes(bytes(1_024))
+    result = run(command, tmp_path / "empty.tar")
+    assert result.exit_code == 2, result.output
+    assert "empty.tar holds no snapshots" in result.stderr
+
+
+def test_tar_of_an_export_when_a_bit_differs_then_only_verify_finds_it(
+    data: Path, tmp_path: Path
+) -> None:
+    """The whole of each snapshot in it is checked."""
+    tar = tmp_path / "backup.tar"
+    assert run("export", data, tar).exit_code == 0
+    content = bytearray(tar.read_bytes())
+    size = next(data.rglob("3/*.snapshot")).stat().st_size
+    content[512 + size - 50] ^= 1
+    tar.write_bytes(content)
+    assert run("list", tar).exit_code == 0
+    result = run("verify", tar)
+    assert result.exit_code == 1, result.output
+    assert "NOT USABLE snapshot-corrupt" in result.stdout
+
+
+@pytest.mark.parametrize("command", ["list", "verify"])
+def test_single_snapshot_when_looked_at_then_is_one(data: Path, command: str) -> None:
+    """A file is taken wherever it lies."""
+    result = run(command, next(data.rglob("3/*.snapshot")), "--output", "json")
+    assert (result.exit_code, counted(result)) == (0, 1), result.output
+
+
+def test_import_when_the_folder_is_that_of_several_clusters_then_one_must_be_named(
+    data: Path, clusters: Path
+) -> None:
+    """Nobody guesses which is meant."""
+    before = sorted(clusters.rglob("*"))
+    result = run("import", data, clusters)
+    assert result.exit_code == 2
+    assert f"name that of one: {clusters}/clusters/east, " in result.stderr
+    assert sorted(clusters.rglob("*")) == before
+
+
+def test_import_when_asked_for_snapshots_meanwhile_then_goes_on(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever finds the lock may send the signal; an import has nothing to do with it."""
+    fill(tmp_path / "source", IDENTITY, 9)
+    before = signal.signal(signal.SIGUSR1, signal.SIG_DFL)
+    seen: list[object] = []
+
+    def import_from(*_: object) -> Transferred:
+        seen.append(signal.getsignal(signal.SIGUSR1))
+        return Transferred()
+
+    monkeypatch.setattr("rlmm.cli.snapshot.import_from", import_from)
+    try:
+        assert run("import", tmp_path / "source", data).exit_code == 0
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert seen == [signal.SIG_IGN]
+
+
+def lock_of(place: Path) -> AbstractContextManager[None]:
+    """The lock that a service, or a program, has on a folder."""
+    return snapshots_lock(place) if place.name == "snapshots" else folder_lock(place)
+
+
+@pytest.mark.parametrize(
+    ("held", "target"),
+    [
+        ("data", "data"),
+        ("data", "data/snapshots"),
+        ("data/snapshots", "data"),
+        ("several", "several/clusters/west"),
+        ("several", "several/clusters/west/snapshots"),
+        ("several/clusters/west/snapshots", "several/clusters/west"),
+    ],
+    ids=str,
+)
+def test_import_when_the_folder_is_in_use_then_is_refused_by_name(
+    data: Path, clusters: Path, tmp_path: Path, held: str, target: str
+) -> None:
+    """Who holds the data folder, or the snapshots alone, is named, and nothing is installed."""
+    fill(tmp_path / "source", IDENTITY, 9)
+    del data, clusters
+    with lock_of(tmp_path / held):
+        result = run("import", tmp_path / "source", tmp_path / target)
+    assert result.exit_code == 2, result.output
+    message = f"{(tmp_path / held).resolve()} is in use by process {os.getpid()}, which keeps"
+    assert message in result.stderr
+    assert not list((tmp_path / target).rglob("9/*.snapshot"))
+    assert run("import", tmp_path / "source", tmp_path / target).exit_code == 0
+
+
+def test_import_when_nobody_holds_the_folder_then_holds_it_meanwhile(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No service begins on a folder that is being filled."""
+    fill(tmp_path / "source", IDENTITY, 9)
+    tried: list[str] = []
+
+    def import_from(*_: object) -> None:
+        try:
+            with folder_lock(data):
+                pass
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is looked at below
+            tried.append(str(error))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rlmm.cli.snapshot.import_from", import_from)
+    assert run("import", tmp_path / "source", data).exit_code == 1
+    assert "in use by process" in tried[0]
+    with folder_lock(data):
+        pass

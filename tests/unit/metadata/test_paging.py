@@ -1,0 +1,324 @@
+"""Listings by page: what the pages together are, and what they cost."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.metadata import kept_orders, paging
+from rlmm.metadata.codec.encoding import encode_partition
+from rlmm.metadata.kept_orders import ORDERS_MAX, ORDERS_OF_PARTITION_MAX, KeptOrders
+from rlmm.metadata.paging import TAKEN_AT_A_TIME, Page, PageKey, SortedKeys
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.row import segment_of
+from rlmm.metadata.segment import PartitionDeleteState
+from tests.support.builders import (
+    delete_finished,
+    delete_started,
+    finished,
+    partition_delete,
+    segment_id,
+    started,
+    tp,
+)
+from tests.support.shards import new_shard, record_set
+
+if TYPE_CHECKING:
+    from rlmm.metadata.ids import SegmentId
+    from rlmm.metadata.segment import SegmentMetadata
+
+COUNT = 5_000
+EPOCHS = pytest.mark.parametrize("epoch", [None, 0], ids=["all", "one-epoch"])
+
+
+def filled(count: int = COUNT) -> PythonShard:
+    """A shard with segments that came in any order, some of them twice at one offset."""
+    shard = new_shard()
+    numbers = list(range(count))
+    random.Random(7).shuffle(numbers)
+    for number in numbers:
+        shard.apply_event(started(number, number // 2 * 10, number // 2 * 10 + 9))
+        if number % 3:
+            shard.apply_event(finished(number))
+    return shard
+
+
+def next_page(
+    shard: PythonShard, epoch: int | None = None, after: PageKey | None = None, limit: int = 100
+) -> Page:
+    """The first page that is not empty, or the last one."""
+    while True:
+        page = shard.page(tp(), epoch, after=after, limit=limit)
+        if page.segments or page.is_last:
+            return page
+        assert page.after == after
+
+
+def pages(shard: PythonShard, epoch: int | None, limit: int) -> list[Page]:
+    """All pages."""
+    found = [next_page(shard, epoch, limit=limit)]
+    while not found[-1].is_last:
+        found.append(next_page(shard, epoch, found[-1].after, limit))
+    return found
+
+
+def orders_of(shard: PythonShard) -> object:
+    """What is kept of the partition's orders."""
+    return shard._states[encode_partition(tp())].orders
+
+
+def by_start_and_id(listed: list[SegmentMetadata]) -> list[SegmentMetadata]:
+    """The order of pages."""
+    return sorted(listed, key=lambda segment: (segment.start_offset, segment.id.uuid))
+
+
+@EPOCHS
+@pytest.mark.parametrize("limit", [1, 7, 1_000, COUNT, 2 * COUNT])
+def test_pages_when_nothing_changes_then_are_the_whole_listing(
+    epoch: int | None, limit: int
+) -> None:
+    """Together they hold every segment once, by start and id, all pages full but the last."""
+    shard = filled(COUNT if limit > 1 else 50)
+    whole = shard.segments(tp()) if epoch is None else shard.segments_of_epoch(tp(), epoch)
+    found = pages(shard, epoch, limit)
+    assert [segment for page in found for segment in page.segments] == by_start_and_id(whole)
+    assert {len(page.segments) for page in found[:-1]} <= {limit}
+    assert epoch is not None or by_start_and_id(whole) == whole
+
+
+def test_pages_where_a_partition_or_an_epoch_is_empty_then_are_one_empty_page() -> None:
+    """There is nothing, and nothing follows."""
+    shard = new_shard()
+    assert shard.page(tp(), limit=5) == Page((), None, is_last=True)
+    shard.apply_event(started("a"))
+    assert shard.page(tp(), 3, limit=5) == Page((), None, is_last=True)
+    assert [len(page.segments) for page in pages(shard, 0, 5)] == [1]
+
+
+def test_page_when_its_key_is_gone_then_goes_on_behind_where_it_was() -> None:
+    """What a page goes on behind need not be there any more."""
+    shard = filled(10)
+    first = next_page(shard, limit=4)
+    last = first.segments[-1]
+    for event in (delete_started(last.id), delete_finished(last.id)):
+        shard.apply_event(event)
+    rest = shard.segments(tp())[3:]
+    assert next_page(shard, after=first.after, limit=100).segments == tuple(rest)
+
+
+@EPOCHS
+def test_pages_when_the_partition_is_deleted_meanwhile_then_end(epoch: int | None) -> None:
+    """Nothing is shown of what is gone, and what is begun anew is."""
+    shard = filled(10)
+    first = next_page(shard, epoch, limit=4)
+    for state in PartitionDeleteState:
+        shard.apply_event(partition_delete(state))
+    assert shard.page(tp(), epoch, after=first.after, limit=4) == Page(
+        (), first.after, is_last=True
+    )
+    shard.apply_event(started("new", 1_000, 1_009))
+    (new,) = next_page(shard, epoch, first.after).segments
+    assert new.id == segment_id("new")
+
+
+def test_order_when_the_last_page_was_given_then_is_kept_no_more() -> None:
+    """A partition that nobody lists holds nothing for it."""
+    shard = filled(10)
+    assert orders_of(shard) is None
+    page = next_page(shard, limit=4)
+    assert orders_of(shard) is not None
+    while not page.is_last:
+        page = next_page(shard, after=page.after, limit=4)
+    assert orders_of(shard) is None
+
+
+def test_order_when_a_reader_never_comes_back_then_goes_with_the_changes() -> None:
+    """It is kept up for as many changes as it holds segments, and some, and for no more."""
+    shard = filled(10)
+    next_page(shard, limit=4)
+    for number in range(TAKEN_AT_A_TIME + 11):
+        assert orders_of(shard) is not None, number
+        shard.apply_event(started(f"s{number}", 10_000, 10_009))
+    assert orders_of(shard) is None
+
+
+@EPOCHS
+def test_page_then_looks_at_no_more_than_it_shows(
+    epoch: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once the order is there, a page of a large partition makes its own segments and no others."""
+    shard = filled()
+    page = next_page(shard, epoch, limit=10)
+    made: list[SegmentId] = []
+
+    def noted(found: SegmentId, row: bytes) -> SegmentMetadata:
+        made.append(found)
+        return segment_of(found, row)
+
+    monkeypatch.setattr(paging, "segment_of", noted)
+    monkeypatch.setattr(paging, "_key", None)
+    page = shard.page(tp(), epoch, after=page.after, limit=10)
+    assert len(page.segments) == len(made) == 10
+
+
+def test_order_then_is_made_in_pieces() -> None:
+    """No call puts more than a thousand segments in order; until all are the pages are empty."""
+    shard = filled(3 * TAKEN_AT_A_TIME)
+    sizes = []
+    while not (page := shard.page(tp(), limit=10)).segments:
+        sizes.append(len(page.segments))
+    assert sizes == [0] * 2
+
+
+def test_sorted_keys_then_are_a_sorted_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever comes and goes in whatever order, across chunks of any length."""
+    monkeypatch.setattr(paging, "CHUNK_MAX", 4)
+    rng, keys, expected = random.Random(3), SortedKeys(), set()
+    for _ in range(3_000):
+        key = bytes([rng.randrange(200)])
+        if rng.random() < 0.5:
+            keys.add(key)
+            expected.add(key)
+        else:
+            keys.discard(key)
+            expected.discard(key)
+        behind = bytes([rng.randrange(200)])
+        assert list(keys.behind(behind)) == sorted(one for one in expected if one > behind)
+
+
+@EPOCHS
+def test_pages_when_segments_come_and_go_behind_the_key_then_show_what_is_there(
+    epoch: int | None,
+) -> None:
+    """What comes behind the page is shown later, what goes is not, what moves is where it is."""
+    shard = filled(20)
+    shard.apply_event(started("moves", 90, 99))
+    first = next_page(shard, epoch, limit=4)
+    for event in (
+        started("comes", 95, 99),
+        delete_started(19),
+        delete_finished(19),
+        started("moves", 45, 99),
+    ):
+        shard.apply_event(event)
+    rest = next_page(shard, epoch, first.after, 100)
+    assert first.after is not None
+    behind = [one for one in by_start_and_id(shard.segments(tp())) if one.start_offset >= 20]
+    assert list(rest.segments) == behind
+
+
+def events_held(monkeypatch: pytest.MonkeyPatch, shard: PythonShard, label: str) -> int:
+    """In how many orders a further event is looked for."""
+    looked: list[bytes] = []
+
+    def noted(row: bytes, uuid: bytes) -> bytes:
+        looked.append(uuid)
+        return key_of(row, uuid)
+
+    key_of = paging._key
+    with monkeypatch.context() as patch:
+        patch.setattr(paging, "_key", noted)
+        shard.apply_event(started(label, 5, 9, {0: 5}))
+    return len(looked)
+
+
+def test_orders_when_nobody_comes_back_then_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """First pages of very many leader epochs cost an event no more than those of some."""
+    shard = new_shard()
+    epochs = 50
+    for epoch in range(epochs):
+        for number in range(3):
+            shard.apply_event(started(f"{epoch}-{number}", number, 9, {epoch: number}))
+    for epoch in range(epochs):
+        assert not next_page(shard, epoch, limit=1).is_last
+    orders = orders_of(shard)
+    assert isinstance(orders, paging.Orders)
+    assert len(orders._held()) == ORDERS_OF_PARTITION_MAX
+    assert 0 not in orders._orders
+    next_page(shard, 0, limit=1)
+    assert events_held(monkeypatch, shard, "further") == 1
+
+
+def test_order_when_given_up_then_its_reader_goes_on_where_it_was() -> None:
+    """More readers than there are orders take turns, and each is shown everything once."""
+    shard = new_shard()
+    epochs = range(3 * ORDERS_OF_PARTITION_MAX)
+    for epoch in epochs:
+        for number in range(5):
+            shard.apply_event(started(f"{epoch}-{number}", number, 9, {epoch: number}))
+    shown: dict[int, list[SegmentMetadata]] = {epoch: [] for epoch in epochs}
+    after: dict[int, PageKey | None] = dict.fromkeys(epochs)
+    for _ in range(5):
+        for epoch in epochs:
+            page = next_page(shard, epoch, after[epoch], limit=1)
+            shown[epoch] += page.segments
+            after[epoch] = page.after
+            assert page.is_last == (len(shown[epoch]) == 5)
+    assert shown == {epoch: shard.segments_of_epoch(tp(), epoch) for epoch in epochs}
+
+
+def test_orders_when_they_are_long_in_the_making_then_every_reader_comes_to_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is being made for one is not given up for another: nobody waits for ever."""
+    monkeypatch.setattr(paging, "TAKEN_AT_A_TIME", 2)
+    shard = new_shard()
+    epochs = range(2 * ORDERS_OF_PARTITION_MAX)
+    for epoch in epochs:
+        for number in range(7):
+            shard.apply_event(started(f"{epoch}-{number}", number, 9, {epoch: number}))
+    shown: dict[int, list[SegmentMetadata]] = {epoch: [] for epoch in epochs}
+    after: dict[int, PageKey | None] = dict.fromkeys(epochs)
+    reading = list(epochs)
+    for _ in range(1_000):
+        for epoch in list(reading):
+            page = shard.page(tp(), epoch, after=after[epoch], limit=3)
+            shown[epoch] += page.segments
+            after[epoch] = page.after
+            if page.is_last:
+                reading.remove(epoch)
+    assert not reading
+    assert shown == {epoch: shard.segments_of_epoch(tp(), epoch) for epoch in epochs}
+
+
+def test_orders_of_one_engine_when_nobody_comes_back_then_are_few() -> None:
+    """Over all user partitions and shards that count together; the latest are those kept."""
+    kept = KeptOrders()
+    shards = [PythonShard(0, kept_orders=kept), PythonShard(0, kept_orders=kept)]
+    for number in range(ORDERS_MAX):
+        for shard in shards:
+            for label in "ab":
+                shard.apply_event(started(segment_id(label, tp(partition=number)), 0, 9))
+            shard.page(tp(partition=number), limit=1)
+    assert len(kept) == ORDERS_MAX
+    first = shards[0]._states[encode_partition(tp(partition=0))]
+    last = shards[1]._states[encode_partition(tp(partition=ORDERS_MAX - 1))]
+    assert first.orders is not None
+    assert last.orders is not None
+    assert not first.orders._held()
+    assert last.orders._held()
+
+
+@pytest.mark.parametrize("others", ["pages", "record sets"])
+def test_order_when_abandoned_where_nothing_changes_then_goes(
+    others: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What happens elsewhere in the engine is the time after which nobody comes back."""
+    monkeypatch.setattr(kept_orders, "ABANDONED_TURNS", 20)
+    shard = new_shard()
+    for label in "ab":
+        shard.apply_event(started(label, 0, 9))
+        shard.apply_event(started(segment_id(label, tp(partition=1)), 0, 9))
+    assert not shard.page(tp(), limit=1).is_last
+    for _ in range(21):
+        assert len(shard._kept_orders)
+        if others == "pages":
+            shard.page(tp(partition=1), limit=2)
+        else:
+            shard.apply(record_set(b""))
+    assert not len(shard._kept_orders)
+    orders = orders_of(shard)
+    assert isinstance(orders, paging.Orders)
+    assert not orders._held()

@@ -1,0 +1,45 @@
+"""Whether an engine is the one that a client means, by what its log says of itself."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rlmm.errors import WrongCluster
+from rlmm.log.folder import UNKNOWN_CLUSTER_ID
+from rlmm.sidecar.clusters import Clusters
+
+
+class NoEngines:
+    """None at all."""
+
+    def all(self) -> tuple[()]:
+        """None."""
+        return ()
+
+    def of_cluster(self, cluster_id: str) -> None:
+        """None."""
+
+    def accept(self, cluster_id: str, bootstrap: str | None) -> None:
+        """Nothing comes of it."""
+
+    def is_followed(self, engine: object) -> bool:
+        """Never."""
+        return False
+
+
+def engine(cluster_id: str | None) -> Any:
+    """An engine whose log says to be of this cluster, or nothing yet."""
+    identity = None if cluster_id is None else SimpleNamespace(cluster_id=cluster_id)
+    return SimpleNamespace(identity=identity)
+
+
+def test_engine_when_its_log_is_of_another_cluster_then_refused_with_both_ids() -> None:
+    """It was found by what somebody told of it; what the log says decides."""
+    clusters = Clusters(NoEngines())
+    with pytest.raises(WrongCluster, match=r"blue.*green"):
+        clusters.require_right(engine("green"), "blue")
+    assert clusters.require_right(engine("blue"), "blue")
+    assert clusters.require_right(engine(UNKNOWN_CLUSTER_ID), "blue")
+    assert clusters.require_right(engine("green"), None)
+    assert not clusters.require_right(engine(None), "blue")

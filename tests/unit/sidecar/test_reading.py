@@ -1,0 +1,169 @@
+"""What comes by plain sockets is taken for all connections in one turn of the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.sidecar.reading import RECEIVED_BYTES, Readers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+class Transport(asyncio.Transport):
+    """Notes how it ends."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ends: list[str] = []
+
+    def close(self) -> None:
+        """In order."""
+        self.ends.append("closed")
+
+    def abort(self) -> None:
+        """At once."""
+        self.ends.append("aborted")
+
+
+class Guest:
+    """A socket that is read from, its other side, and what came."""
+
+    def __init__(self, readers: Readers) -> None:
+        self.near, self.far = socket.socketpair()
+        self.near.setblocking(False)
+        self.taken: list[bytes] = []
+        self.transport = Transport()
+        self.fd = self.near.fileno()
+        self._readers = readers
+        self.resume()
+
+    def resume(self, take: Callable[[bytes], None] | None = None) -> None:
+        """Read on."""
+        self._readers.resume(self.fd, take or self.taken.append, self.transport)
+
+    def pause(self) -> None:
+        """Read no more."""
+        self._readers.pause(self.fd)
+
+
+@contextmanager
+def guests(count: int) -> Iterator[list[Guest]]:
+    """So many, with readers of their own."""
+    readers = Readers()
+    found = [Guest(readers) for _ in range(count)]
+    try:
+        yield found
+    finally:
+        readers.close()
+        for guest in found:
+            guest.near.close()
+            guest.far.close()
+
+
+async def turn() -> None:
+    """Let the loop look at its sockets."""
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+async def test_bytes_when_many_have_some_then_each_gets_its_own_in_order() -> None:
+    """What is sent to one is given to one, and silence gives nothing."""
+    with guests(300) as many:
+        for number, guest in enumerate(many[:-1]):
+            guest.far.send(b"%d" % number)
+        await turn()
+        assert [guest.taken for guest in many[:-1]] == [[b"%d" % n] for n in range(299)]
+        assert many[-1].taken == []
+
+
+async def test_bytes_when_more_than_are_taken_at_a_time_then_come_in_pieces() -> None:
+    """One who sends much has others between its pieces."""
+    with guests(1) as (one,):
+        one.far.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8 * RECEIVED_BYTES)
+        one.far.send(b"x" * (RECEIVED_BYTES + 7))
+        await turn()
+        assert [len(data) for data in one.taken] == [RECEIVED_BYTES, 7]
+
+
+async def test_guest_when_paused_then_is_not_read_until_it_goes_on() -> None:
+    """Also where it is paused by who is read before it in the same turn; nothing is lost."""
+    with guests(2) as (first, second):
+        for guest, other in ((first, second), (second, first)):
+            guest.pause()
+
+            def take(data: bytes, guest: Guest = guest, other: Guest = other) -> None:
+                guest.taken.append(data)
+                other.pause()
+
+            guest.resume(take)
+        first.far.send(b"one")
+        second.far.send(b"two")
+        await turn()
+        assert sorted((first.taken, second.taken)) in ([[], [b"one"]], [[], [b"two"]])
+        late = second if first.taken else first
+        late.resume()
+        await turn()
+        assert (first.taken, second.taken) == ([b"one"], [b"two"])
+
+
+async def test_guest_when_its_other_side_hangs_up_then_is_closed_once_and_left_alone() -> None:
+    """What was sent before is taken first; the loop does not spin on what is over."""
+    with guests(2) as (one, other):
+        one.far.send(b"last")
+        one.far.close()
+        await turn()
+        assert one.taken == [b"last"]
+        assert one.transport.ends == ["closed"]
+        other.far.send(b"more")
+        await turn()
+        assert (other.taken, other.transport.ends) == ([b"more"], [])
+        assert one.transport.ends == ["closed"]
+
+
+async def test_guest_when_reading_fails_then_is_aborted_and_others_go_on() -> None:
+    """A connection that is reset, and a fault of ours, end that one connection alone."""
+    told: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+    with guests(3) as (reset, faulty, fine):
+        reset.near.close()
+        faulty.pause()
+
+        def fail(data: bytes) -> None:
+            raise ZeroDivisionError(data)
+
+        faulty.resume(fail)
+        faulty.far.send(b"x")
+        fine.far.send(b"y")
+        await turn()
+        assert faulty.transport.ends == ["aborted"]
+        assert [type(one["exception"]) for one in told] == [ZeroDivisionError]
+        assert fine.taken == [b"y"]
+        assert reset.transport.ends == []
+
+
+@pytest.mark.parametrize("is_closed_first", [False, True], ids=["before", "after"])
+async def test_guest_when_it_is_paused_twice_or_late_then_nothing_happens(
+    *, is_closed_first: bool
+) -> None:
+    """Who has left may say so again, also when nobody reads any more."""
+    readers = Readers()
+    guest = Guest(readers)
+    if is_closed_first:
+        readers.close()
+    guest.pause()
+    guest.pause()
+    if is_closed_first:
+        guest.resume()
+    else:
+        readers.close()
+    guest.far.send(b"x")
+    await turn()
+    assert guest.taken == []
+    guest.near.close()
+    guest.far.close()

@@ -1,0 +1,61 @@
+"""Snapshots that a release wrote: today's code reads them, and they mean what they meant."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.segment import SegmentState
+from tests.support import tree
+from tests.support.compat_snapshots import released_shard, said_of
+from tests.support.snapshots import HISTORY, PARTITION, store_in
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COMPAT = tree.ROOT / "tests/compat"
+VERSIONS = sorted(path.stem for path in COMPAT.glob("snapshots-*.json"))
+
+
+def said(version: str) -> dict[str, Any]:
+    """What the release's own code answered from it."""
+    found: dict[str, Any] = json.loads((COMPAT / f"{version}.json").read_text())
+    return found
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_released_snapshot_when_it_is_restored_then_answers_as_when_it_was_written(
+    version: str, tmp_path: Path
+) -> None:
+    """
+    An upgrade finds its predecessor's snapshots: the state is taken whole, and every question is
+    answered as by the release that wrote it.
+    """
+    shutil.copytree(COMPAT / version, tmp_path / "snapshots")
+    expected = said(version)
+    restored = await store_in(tmp_path / "snapshots").restore(PARTITION, 0, expected["position"])
+    assert restored is not None
+    assert isinstance(restored.shard, PythonShard)
+    assert restored.history == HISTORY
+    assert said_of(restored.shard) == expected
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_released_snapshot_then_holds_every_state_there_is(version: str) -> None:
+    """What is kept shows everything that a snapshot can hold."""
+    partitions = said(version)["user_partitions"]
+    states = {one["state"] for partition in partitions for one in partition["segments"]}
+    assert states == {state.name for state in list(SegmentState)[:3]}
+    deletes = [one["partition_delete"] for one in partitions if one["partition_delete"]]
+    assert len({state for _, _, state in deletes}) == 3
+    custom = {one["custom_metadata"] for each in partitions for one in each["segments"]}
+    assert {None, ""} < custom
+
+
+def test_newest_released_snapshot_then_is_what_today_s_code_makes_of_the_same_events() -> None:
+    """Nobody has changed what the same history answers since the last release."""
+    assert said_of(released_shard()) == said(VERSIONS[-1])

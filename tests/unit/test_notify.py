@@ -1,0 +1,343 @@
+"""What a supervisor is told by systemd's notify protocol, and that nothing of it can do harm."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.assignment import Assignment
+from rlmm.figures import EngineStanding
+from rlmm.gate.figures import ShardGateStatistics
+from rlmm.gate.state import GateState
+from rlmm.log.protocol import LogIdentity
+from rlmm.metadata.ids import Uuid
+from rlmm.notify import EXTENSION_S, LOOK_S, Notices, status_of, watchdog_s
+from rlmm.progress import ReplayProgress, Why
+from rlmm.views.readiness import ProcessStanding
+from tests.support.virtual_time import VirtualTimeLoop
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Iterator, Mapping
+    from pathlib import Path
+
+WATCHDOG_S = 10.0
+HEARTBEAT_S_MAX = 60.0
+OPEN = ShardGateStatistics(GateState.OPEN, None, "", 1)
+CLOSED = ShardGateStatistics(GateState.REPLAYING, Why.REPLAYING, "", 0)
+STANDING = EngineStanding(
+    LogIdentity("cluster", Uuid.of(0, 1), 3),
+    Assignment.everything(),
+    "",
+    0.0,
+    {0: OPEN, 1: OPEN, 2: CLOSED},
+    {2: ReplayProgress(2, 40, 100, 0, 100, 0.0)},
+    {},
+)
+NOT_REACHED = replace(STANDING, identity=None, last_trouble="no broker\nanswers")
+
+
+@dataclass
+class FixedEngine:
+    """Stands as it was told to."""
+
+    stands: EngineStanding = STANDING
+
+    def standing(self) -> EngineStanding:
+        """So."""
+        return self.stands
+
+
+@dataclass
+class FixedProcess:
+    """A service that does nothing."""
+
+    engines: Mapping[str, FixedEngine] = field(default_factory=lambda: {"files": FixedEngine()})
+    expected: tuple[str, ...] = ("files",)
+    failure: str = ""
+    end: str = ""
+
+
+class Hearing:
+    """The supervisor's side of a socket."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind("\0" + address[1:] if address.startswith("@") else address)
+        self.socket.setblocking(False)
+
+    def heard(self) -> list[list[str]]:
+        """The lines of each datagram since the last time."""
+        found = []
+        while True:
+            try:
+                found.append(self.socket.recv(65_536).decode().split("\n"))
+            except BlockingIOError:
+                return found
+
+    async def count(self, line: str, time_s: float) -> int:
+        """How often it is said within that time; a socket holds few datagrams that nobody reads."""
+        found = 0
+        for _ in range(int(time_s)):
+            await asyncio.sleep(1)
+            found += sum(line in lines for lines in self.heard())
+        return found
+
+
+@pytest.fixture(params=["path", "abstract"])
+def hearing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Hearing]:
+    """A supervisor that listens."""
+    name = f"@rlmm-test-{os.getpid()}-{request.node.name}"[:90]
+    listening = Hearing(str(tmp_path / "notify") if request.param == "path" else name)
+    yield listening
+    listening.socket.close()
+
+
+def notices(
+    address: str, process: FixedProcess | None = None, *, is_open: bool = True, **more: str
+) -> Notices:
+    """What is told to that address of a process."""
+    made = Notices({"NOTIFY_SOCKET": address, **more}, lambda: is_open, HEARTBEAT_S_MAX)
+    made.begin(FixedProcess() if process is None else process)
+    return made
+
+
+def run(steps: Coroutine[None, None, None]) -> None:
+    """Run in virtual time."""
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        runner.run(steps)
+
+
+def test_ready_when_requests_are_taken_then_is_said_once_with_the_status(hearing: Hearing) -> None:
+    """READY comes with how far the reading is, which it does not wait for, and never again."""
+
+    async def steps() -> None:
+        with notices(hearing.address).telling():
+            status = "STATUS=not-ready: 2 of 3 metadata partitions are answered from"
+            assert hearing.heard() == [[f"{status}, 60 records are left to read", "READY=1"]]
+            await asyncio.sleep(10 * LOOK_S)
+            assert hearing.heard() == []
+
+    run(steps())
+
+
+def test_start_when_it_takes_long_then_more_time_is_asked_for_until_requests_are_taken(
+    hearing: Hearing,
+) -> None:
+    """While nothing listens yet time is extended well before it is over, and READY is not said."""
+
+    async def steps() -> None:
+        opened: list[bool] = []
+        made = Notices({"NOTIFY_SOCKET": hearing.address}, lambda: bool(opened), HEARTBEAT_S_MAX)
+        process = FixedProcess(engines={})
+        made.begin(process)
+        with made.telling():
+            extension = f"EXTEND_TIMEOUT_USEC={int(EXTENSION_S * 1_000_000)}"
+            assert hearing.heard() == [["STATUS=starting: logs are being opened: files", extension]]
+            assert 20 <= await hearing.count(extension, 4 * EXTENSION_S) <= 24
+            opened.append(True)
+            await asyncio.sleep(LOOK_S)
+            assert hearing.heard() == [["READY=1"]]
+            await asyncio.sleep(EXTENSION_S)
+            assert hearing.heard() == []
+
+    run(steps())
+
+
+def test_status_when_it_changes_then_is_told(hearing: Hearing) -> None:
+    """Whoever looks at the unit sees how it stands now."""
+
+    async def steps() -> None:
+        process = FixedProcess()
+        with notices(hearing.address, process).telling():
+            hearing.heard()
+            process.engines["files"].stands = replace(STANDING, gates=dict.fromkeys(range(3), OPEN))
+            await asyncio.sleep(2 * LOOK_S)
+            told = "STATUS=ready: 3 of 3 metadata partitions are answered from"
+            assert hearing.heard() == [[told]]
+
+    run(steps())
+
+
+def test_watchdog_when_the_reading_goes_on_then_hears_it_twice_within_its_time(
+    hearing: Hearing,
+) -> None:
+    """It hears from a process that reads, or has no log to read, or ends."""
+
+    async def steps() -> None:
+        loop = asyncio.get_running_loop()
+        process = FixedProcess()
+        engine = process.engines["files"]
+        usec = str(int(WATCHDOG_S * 1_000_000))
+        with notices(hearing.address, process, WATCHDOG_USEC=usec).telling():
+            hearing.heard()
+            for _ in range(10):
+                engine.stands = replace(STANDING, judged_s=loop.time())
+                assert await hearing.count("WATCHDOG=1", WATCHDOG_S) == 2
+            # The reading stands still.
+            within = await hearing.count("WATCHDOG=1", HEARTBEAT_S_MAX)
+            assert within in {10, 11}
+            assert await hearing.count("WATCHDOG=1", 10 * WATCHDOG_S) == 0
+            engine.stands = NOT_REACHED
+            assert await hearing.count("WATCHDOG=1", 10 * WATCHDOG_S) == 20
+            engine.stands, process.end = STANDING, "stopping"
+            assert await hearing.count("WATCHDOG=1", WATCHDOG_S) == 2
+
+    run(steps())
+
+
+def test_stop_and_reload_then_are_told_at_once(hearing: Hearing) -> None:
+    """The supervisor sees when a reload begins and ends, and the end with its reason."""
+
+    async def steps() -> None:
+        process = FixedProcess()
+        made = notices(hearing.address, process)
+        with made.telling():
+            hearing.heard()
+            with made.reloading():
+                (began,) = hearing.heard()
+                assert began[0] == "RELOADING=1"
+                name, _, value = began[1].partition("=")
+                assert name == "MONOTONIC_USEC"
+                assert int(value) > 0
+            assert hearing.heard() == [["READY=1"]]
+            process.end, process.failure = "stopping", "the disk\nis gone"
+            made.stopping()
+            assert hearing.heard() == [["STOPPING=1", "STATUS=the disk is gone"]]
+            await asyncio.sleep(10 * LOOK_S)
+            assert hearing.heard() == []
+        made.stopping()
+        assert hearing.heard() == []
+
+    run(steps())
+
+
+def test_reload_before_requests_are_taken_then_does_not_say_that_they_are(
+    hearing: Hearing,
+) -> None:
+    """READY at the end of a reload is said only by who was ready at its beginning."""
+
+    async def steps() -> None:
+        made = notices(hearing.address, is_open=False)
+        with made.telling():
+            hearing.heard()
+            with made.reloading():
+                pass
+            assert hearing.heard() == []
+
+    run(steps())
+
+
+def test_ready_when_the_supervisor_was_away_then_is_said_when_it_is_back(tmp_path: Path) -> None:
+    """What could not be sent is sent later; nothing fails of it."""
+
+    async def steps() -> None:
+        path = tmp_path / "notify"
+        with notices(str(path)).telling():
+            hearing = Hearing(str(path))
+            assert await hearing.count("READY=1", 3 * LOOK_S) == 1
+            hearing.socket.close()
+
+    run(steps())
+
+
+def test_supervisor_that_does_not_read_then_holds_nobody_up(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A full socket loses what is said, which is told once, and nothing waits."""
+
+    async def steps() -> None:
+        hearing = Hearing(str(tmp_path / "notify"))
+        with notices(hearing.address, WATCHDOG_USEC="2000").telling():
+            await asyncio.sleep(WATCHDOG_S)
+        hearing.socket.close()
+
+    run(steps())
+    assert len(caplog.messages) == 1
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["/" + "x" * 200, "relative", "vsock:2:1", "@" + "x" * 200, "/nobody/is/here", "/a\0b"],
+    ids=["too-long", "relative", "vsock", "abstract-too-long", "nobody", "null"],
+)
+def test_address_that_cannot_be_used_then_is_told_once_and_the_service_goes_on(
+    address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One warning, and everything else as if there were no supervisor."""
+
+    async def steps() -> None:
+        made = notices(address)
+        with made.telling():
+            await asyncio.sleep(10 * LOOK_S)
+            with made.reloading():
+                made.stopping()
+
+    run(steps())
+    warnings = [one for one in caplog.messages if one.startswith("the supervisor cannot be told")]
+    assert len(warnings) == 1
+
+
+def test_process_without_a_supervisor_then_has_no_timers() -> None:
+    """Where nobody asked to be told nothing runs."""
+
+    async def steps() -> None:
+        made = Notices({"WATCHDOG_USEC": "1000000"}, lambda: True, HEARTBEAT_S_MAX)
+        with made.telling(), made.reloading():
+            made.stopping()
+            with pytest.raises(RuntimeError, match="nothing is left"):
+                asyncio.get_running_loop()._run_once()  # type: ignore[attr-defined]
+
+    run(steps())
+
+
+@pytest.mark.parametrize(
+    ("environ", "expected"),
+    [
+        ({}, None),
+        ({"WATCHDOG_USEC": "30000000"}, 30.0),
+        ({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": str(os.getpid())}, 30.0),
+        ({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "1"}, None),
+        ({"WATCHDOG_USEC": "0"}, None),
+        ({"WATCHDOG_USEC": "-5"}, None),
+        ({"WATCHDOG_USEC": "soon"}, None),
+        ({"WATCHDOG_USEC": "²"}, None),
+    ],
+    ids=["unset", "set", "ours", "of-another", "zero", "negative", "text", "odd-digit"],
+)
+def test_watchdog_time_then_is_that_of_this_process(
+    environ: dict[str, str], expected: float | None
+) -> None:
+    """Only a time that is one, and is meant for this process, counts."""
+    assert watchdog_s(environ) == expected
+
+
+@pytest.mark.parametrize(
+    ("process", "expected"),
+    [
+        (ProcessStanding({}, is_begun=False), "starting: no cluster is followed yet"),
+        (ProcessStanding({}), "not-ready: no cluster is followed yet"),
+        (ProcessStanding({"a": STANDING}, failure="a: gone"), "failed: a: gone"),
+        (
+            ProcessStanding({"a": NOT_REACHED}),
+            "not-ready: 0 of 0 metadata partitions are answered from; "
+            "a waits for its log: no broker\nanswers",
+        ),
+        (
+            ProcessStanding(
+                {"a": STANDING, "b": replace(STANDING, assignment=Assignment.awaited())}
+            ),
+            "not-ready: 2 of 3 metadata partitions are answered from, 60 records are left to read; "
+            "b waits to be told what is assigned",
+        ),
+    ],
+    ids=["before-all", "nothing", "failed", "not-reached", "not-assigned"],
+)
+def test_status_then_says_what_is_waited_for(process: ProcessStanding, expected: str) -> None:
+    """Each thing that can be waited for has words of its own."""
+    assert status_of(process) == expected

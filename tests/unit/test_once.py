@@ -1,0 +1,135 @@
+"""Engines for one purpose: one deadline for all, and each is told of by itself."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.assignment import Assignment
+from rlmm.engine import Engine, EngineSettings, Ground
+from rlmm.engines import EnginePlan, OpenLog
+from rlmm.log.memory import MemoryLog
+from rlmm.log.memory_topic import MemoryTopic
+from rlmm.metadata.codec.encoding import encode_any
+from rlmm.metadata.partitioner import metadata_partition_for
+from rlmm.once import write_snapshots_once
+from rlmm.snapshot.writer import Flushed
+from tests.support.builders import segment_id, started, tp
+from tests.support.engines import ROOM, no_memory
+from tests.support.virtual_time import VirtualTimeLoop
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from rlmm.engines import Asked
+
+PLACES = 3
+WAIT_S = 10.0
+SETTINGS = EngineSettings(memory=ROOM)
+
+
+class Unexpected(Exception):
+    """What nobody thought of."""
+
+
+async def opened() -> OpenLog:
+    """A log that is there, with events in every metadata partition."""
+    log = MemoryLog(MemoryTopic(PLACES))
+    for number in range(30):
+        partition = tp("t", number)
+        place = metadata_partition_for(partition.topic_id, number, PLACES)
+        value = encode_any(started(segment_id("a", partition)))
+        await log.append(place, value, timeout_s=1.0)
+    return OpenLog(log)
+
+
+async def broken() -> OpenLog:
+    """A log that fails in a way that nobody thought of."""
+    raise Unexpected("nobody thought of it")
+
+
+async def never() -> OpenLog:
+    """A log whose opening takes for ever."""
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+@pytest.fixture(autouse=True)
+def _no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing that a loop of virtual time would leap over: all is said to be written at once."""
+
+    async def flush(_: Engine, partitions: Collection[int] | None = None) -> Flushed:
+        assert partitions is not None
+        return Flushed(tuple(partitions))
+
+    monkeypatch.setattr(Engine, "flush", flush)
+    monkeypatch.setattr("rlmm.engines.GROUND", Ground(measure_memory=no_memory))
+
+
+def plan(name: str) -> EnginePlan:
+    """An engine whose log is the one that is called *name*."""
+    opening = {"broken": broken, "n": never}.get(name if name == "broken" else name[0], opened)
+    return EnginePlan(name, opening, Assignment.everything(), SETTINGS, None, is_observer=True)
+
+
+def written_once(*names: str) -> tuple[dict[str, Asked], float]:
+    """What became of each, and how long it took."""
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+
+        async def timed() -> tuple[dict[str, Asked], float]:
+            loop = asyncio.get_running_loop()
+            begin_s = loop.time()
+            done = await write_snapshots_once([plan(name) for name in names], WAIT_S)
+            return done, loop.time() - begin_s
+
+        return runner.run(timed())
+
+
+def test_once_when_one_fails_then_the_others_are_written_and_told_of() -> None:
+    """Whatever one fails of: also of what is no error of ours."""
+    done, took_s = written_once("first", "broken", "never", "last")
+    obstacles = {
+        name: None if (error := asked.flushed.obstacle) is None else (error.code, str(error))
+        for name, asked in done.items()
+    }
+    assert obstacles == {
+        "first": None,
+        "broken": ("part-failed", "broken has failed: Unexpected: nobody thought of it"),
+        "never": ("not-ready", "the log was not opened in 10 s"),
+        "last": None,
+    }
+    assert len(done["first"].flushed.written) == len(done["last"].flushed.written) == PLACES
+    assert took_s == pytest.approx(WAIT_S, abs=2)
+
+
+def test_once_when_several_are_not_opened_then_one_deadline_is_for_all() -> None:
+    """Who waits says how long, however many clusters there are."""
+    names = ("never", "nor", "now")
+    done, took_s = written_once(*names)
+    assert tuple(done) == names
+    assert took_s == pytest.approx(WAIT_S, abs=2)
+
+
+def test_once_when_writing_takes_too_long_then_ends_and_tells_what_was_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The writing is within the deadline, too; what is on the medium is told all the same."""
+    flush = Engine.flush
+
+    async def slow(engine: Engine, partitions: Collection[int] | None = None) -> Flushed:
+        assert partitions is not None
+        if 0 not in partitions:
+            await asyncio.sleep(1_000)
+        return await flush(engine, partitions)
+
+    monkeypatch.setattr(Engine, "flush", slow)
+    done, took_s = written_once("one")
+    flushed = done["one"].flushed
+    assert flushed.written == (0,)
+    assert {place: str(error) for place, error in flushed.failed.items()} == {
+        1: "not written in 10 s",
+        2: "not written in 10 s",
+    }
+    assert took_s == pytest.approx(WAIT_S, abs=2)

@@ -1,0 +1,113 @@
+"""The parts of a process: which of them end all, and which do not."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import PartFailed, Stopped
+from rlmm.parts import Parts
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+
+async def lasting() -> None:
+    """A part as it should be."""
+    await asyncio.Event().wait()
+
+
+async def ends_badly() -> None:
+    """A part that fails of being ended."""
+    try:
+        await lasting()
+    except asyncio.CancelledError:
+        raise ZeroDivisionError("in the clean-up") from None
+
+
+async def ends_well() -> None:
+    """A part that takes being ended for its own end."""
+    try:
+        await lasting()
+    except asyncio.CancelledError:
+        return
+
+
+@asynccontextmanager
+async def running(parts: Parts) -> AsyncIterator[asyncio.Task[None]]:
+    """All parts as long as the block."""
+    task = asyncio.create_task(parts.run())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+@pytest.mark.parametrize("part", [ends_badly, ends_well], ids=["fails", "returns"])
+async def test_part_when_it_is_ended_then_ends_nobody_else_however_it_takes_it(
+    part: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What it fails of is told, and what should follow its end follows."""
+    parts = Parts()
+    parts.add("other", lasting)
+    parts.add("ended", part, "owner")  # type: ignore[arg-type]
+    over = asyncio.Event()
+
+    async def then() -> None:
+        over.set()
+
+    async with running(parts) as task:
+        parts.end("owner", then)
+        async with asyncio.timeout(30):
+            await over.wait()
+        await asyncio.sleep(0)
+        assert not task.done()
+        assert ("while ended was ended: ZeroDivisionError" in caplog.text) == (part is ends_badly)
+    assert task.cancelled()
+
+
+async def test_part_when_it_ends_by_itself_then_all_end_by_its_name() -> None:
+    """What nobody ended should never end."""
+    parts = Parts()
+    over = asyncio.Event()
+
+    async def short() -> None:
+        await over.wait()
+
+    parts.add("short", short, "owner")
+    async with running(parts) as task:
+        over.set()
+        await asyncio.wait([task])
+        with pytest.RaisesGroup(pytest.RaisesExc(PartFailed, match="short has ended")):
+            task.result()
+
+
+async def test_part_when_it_is_ended_while_all_are_then_nothing_is_begun_any_more() -> None:
+    """A stop in order stays one, whoever takes an owner off in the midst of it."""
+    parts = Parts()
+    seen: list[str] = []
+
+    async def never() -> None:
+        raise AssertionError("nothing follows where all ends")
+
+    async def takes_off() -> None:
+        try:
+            await lasting()
+        finally:
+            parts.end("owner", never)
+            with pytest.raises(Stopped):
+                parts.add("another", lasting)
+            seen.append("ended")
+
+    parts.add("first", takes_off)
+    parts.add("second", lasting, "owner")
+    async with running(parts) as task:
+        pass
+    assert seen == ["ended"]
+    assert task.cancelled()

@@ -1,0 +1,92 @@
+"""What can be asked, as it is shown: pure, from values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rlmm.assignment import Assignment
+from rlmm.figures import EngineStanding
+from rlmm.gate.figures import ShardGateStatistics
+from rlmm.gate.state import GateState
+from rlmm.log.protocol import LogIdentity
+from rlmm.metadata.ids import Uuid
+from rlmm.progress import ReplayProgress, Why
+from rlmm.views.readiness import ProcessStanding, liveness_view, readiness_view
+
+IDENTITY = LogIdentity("cluster", Uuid(bytes(16)), 2)
+OPEN = ShardGateStatistics(GateState.OPEN, None, "", 1)
+BEHIND = ShardGateStatistics(GateState.STALE, Why.BEHIND, "5 records", 1)
+NEVER = ShardGateStatistics(GateState.REPLAYING, Why.REPLAYING, "", 0)
+PROGRESS = ReplayProgress(1, 3, 8, 0, 9, 0.0)
+ALL = EngineStanding(
+    IDENTITY, Assignment.everything(), "", 100.0, {0: OPEN, 1: OPEN}, {1: PROGRESS}, {}
+)
+REPLAYING = replace(ALL, gates={0: OPEN, 1: NEVER})
+STALE = replace(ALL, gates={0: OPEN, 1: BEHIND})
+UNREACHED = EngineStanding(None, Assignment.everything(), "away", None, {}, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("process", "word", "is_ready", "was_ready"),
+    [
+        (ProcessStanding({}, is_begun=False), "starting", False, False),
+        (ProcessStanding({}, ("a",)), "starting", False, False),
+        (ProcessStanding({}), "not-ready", False, False),
+        (ProcessStanding({"a": ALL}, ("a", "b")), "starting", False, False),
+        (ProcessStanding({"a": ALL}), "ready", True, True),
+        (ProcessStanding({"a": ALL, "b": UNREACHED}), "not-ready", False, False),
+        (ProcessStanding({"a": REPLAYING}), "not-ready", False, False),
+        (ProcessStanding({"a": STALE}), "not-ready", False, True),
+        (ProcessStanding({"a": replace(ALL, gates={})}), "not-ready", False, False),
+        (
+            ProcessStanding({"a": replace(ALL, assignment=Assignment.awaited(), gates={})}),
+            "not-ready", False, False,
+        ),
+        (
+            ProcessStanding({"a": replace(ALL, assignment=Assignment.nothing(), gates={})}),
+            "ready", True, True,
+        ),
+        (ProcessStanding({"a": ALL}, end="stopping"), "stopping", False, True),
+        (ProcessStanding({"a": ALL}, end="stopping", failure="x"), "failed", False, True),
+    ],
+    ids=[
+        "unborn", "opening", "nothing", "one-opening", "ready", "one-unreached", "replaying",
+        "behind", "not-begun", "awaited", "assigned-nothing", "stopping", "failed",
+    ],
+)  # fmt: skip
+def test_process_when_it_stands_so_then_it_says_so(
+    process: ProcessStanding, word: str, is_ready: bool, was_ready: bool
+) -> None:
+    """Ready is only who answers for all that is assigned, and started who once did."""
+    shown = readiness_view(process)
+    assert (shown["status"], shown["is_ready"]) == (word, is_ready)
+    assert process.was_ready == was_ready
+    assert bool(shown["detail"]) != is_ready
+
+
+@pytest.mark.parametrize(
+    ("judged_s", "end", "failure", "word"),
+    [
+        (100.0, "", "", "alive"),
+        (39.0, "", "", "stuck"),
+        (39.0, "stopping", "", "alive"),
+        (100.0, "stopping", "a part has failed", "failed"),
+        (None, "", "", "alive"),
+    ],
+    ids=["young", "old", "old-at-the-end", "failed", "first-moment"],
+)
+def test_life_when_the_heartbeat_is_so_old_then_f100(
+    judged_s: float | None, end: str, failure: str, word: str
+) -> None:
+    """A pump that stands still is no life, but for the orderly end, where it has to."""
+    engine = replace(ALL, judged_s=judged_s)
+    shown = liveness_view(ProcessStanding({"a": engine}, end=end, failure=failure), 100.0, 60.0)
+    assert (shown["status"], shown["is_alive"]) == (word, word == "alive")
+
+
+def test_life_when_the_log_is_not_reached_then_it_is_life() -> None:
+    """Brokers that are away are no reason to be started anew."""
+    unreached = replace(UNREACHED, judged_s=0.0)
+    assert liveness_view(ProcessStanding({"a": unreached}), 1e9, 60.0)["is_alive"]

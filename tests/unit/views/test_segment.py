@@ -1,0 +1,46 @@
+"""Segments as they are shown."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rlmm.metadata.ids import INT64_MAX
+from rlmm.metadata.segment import SegmentState
+from rlmm.views.segment import segment_view
+from rlmm.views.values import iso_time
+from tests.support.builders import segment_id, started, tp
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"),
+    [
+        (0, "1970-01-01T00:00:00.000Z"),
+        (1_700_000_000_123, "2023-11-14T22:13:20.123Z"),
+        (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+        (-1, None),
+        (253_402_300_800_000, None),
+        (INT64_MAX, None),
+        (None, None),
+    ],
+)
+def test_time_when_it_can_be_said_then_it_is_iso(ms: int | None, text: str | None) -> None:
+    """What brokers write into a timestamp may be anything; nothing of it is an error here."""
+    assert iso_time(ms) == text
+
+
+def test_segment_when_shown_then_nothing_is_lost() -> None:
+    """Offsets are exact, epochs are named, custom metadata is told apart from none."""
+    segment = started(
+        segment_id("a", tp("orders", 3)), 5, INT64_MAX, {0: 5, 2: 7}, custom_metadata=b"",
+        max_timestamp_ms=-1, state=SegmentState.COPY_SEGMENT_STARTED,
+    )  # fmt: skip
+    shown = json.loads(json.dumps(segment_view(segment)))
+    assert shown["last_offset"] == INT64_MAX
+    assert shown["epochs"] == [{"epoch": 0, "start_offset": 5}, {"epoch": 2, "start_offset": 7}]
+    assert (shown["custom_metadata"], shown["custom_metadata_bytes"]) == ("", 0)
+    assert (shown["max_timestamp_ms"], shown["max_timestamp"]) == (-1, None)
+    assert shown["state"] == "COPY_SEGMENT_STARTED"
+    without = segment_view(started(segment_id("b")))
+    assert (without["custom_metadata"], without["custom_metadata_bytes"]) == (None, None)

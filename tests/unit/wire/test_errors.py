@@ -1,0 +1,98 @@
+"""Errors that travel: equal ones come back, and newer ones make sense to an older side."""
+
+from typing import Any
+
+import pytest
+
+from rlmm import errors
+from rlmm.errors import ProtocolError, RlmmError
+from rlmm.wire.errors import CODES_1, MESSAGE_CHARS_MAX, classes, error_value, read_error
+from tests.support.wire_frames import made
+
+
+def as_received(error: RlmmError) -> list[Any]:
+    """What stands on the other side, where tuples have become arrays."""
+    code, message, retriable, fields = error_value(error)
+    assert isinstance(fields, dict)
+    arrays = {name: list(one) if isinstance(one, tuple) else one for name, one in fields.items()}
+    return [code, message, retriable, arrays]
+
+
+@pytest.mark.parametrize("cls", list(classes()), ids=lambda cls: cls.code)
+def test_error_comes_back_equal(cls: type[RlmmError]) -> None:
+    """Class, message and every field are those that were sent."""
+    for error in made(cls):
+        if error is None:
+            continue
+        back = read_error(as_received(error))
+        assert type(back) is cls
+        assert (str(back), vars(back)) == (str(error), vars(error))
+
+
+def test_codes_of_version_1_are_those_of_the_tree() -> None:
+    """Every error of today has a code that clients of version 1 know."""
+    assert {cls.code for cls in classes()} == CODES_1
+
+
+def test_error_when_its_code_is_newer_comes_back_as_the_nearest_known() -> None:
+    """The base that is named decides the class; code and retriable are what the other side said."""
+    error = read_error(["log-asleep", "later", True, {"base": "log", "nap_ms": 5}])
+    assert type(error) is errors.LogError
+    assert (error.code, error.retriable, str(error)) == ("log-asleep", True, "later")
+    assert (errors.LogError.code, errors.LogError.retriable) == ("log", False)
+
+
+@pytest.mark.parametrize("fields", [{}, {"base": "newer-still"}, {"base": 5}, {"base": None}])
+def test_error_when_nothing_of_it_is_known_comes_back_as_the_root(fields: object) -> None:
+    """An error without a known base is an error all the same."""
+    error = read_error(["log-asleep", "later", False, fields])
+    assert type(error) is RlmmError
+    assert (error.code, error.retriable) == ("log-asleep", False)
+
+
+def test_error_when_the_other_side_says_otherwise_about_asking_again_is_believed() -> None:
+    """Whether it may be asked again is for the side that refused to say."""
+    error = read_error(["stopped", "soon back", True, {"stored_at": None}])
+    assert type(error) is errors.Stopped
+    assert error.retriable
+    assert not errors.Stopped.retriable
+
+
+def test_error_when_its_class_is_not_in_the_tree_is_sent_with_its_base() -> None:
+    """A code that version 1 did not have names the nearest that it had."""
+
+    class LogAsleep(errors.LogUnavailable):
+        code = "log-asleep"
+
+    try:
+        value = error_value(LogAsleep("later"))
+        assert value == ["log-asleep", "later", True, {"base": "log-unavailable"}]
+        assert type(read_error(value)) is errors.LogUnavailable
+    finally:
+        del LogAsleep
+
+
+def test_error_when_it_says_more_or_less_than_is_known_is_read() -> None:
+    """A field that is not known is passed over, one that is missing has its default."""
+    error = read_error(["not-ready", "no", True, {"reason": "behind", "mood": "bad"}])
+    assert isinstance(error, errors.NotReady)
+    assert (error.reason, error.position, error.retry_after_ms) == ("behind", None, 1_000)
+
+
+def test_message_when_it_is_too_long_is_cut() -> None:
+    """A refusal stays small, whatever its message quotes."""
+    message = error_value(RlmmError("x" * 100_000))[1]
+    assert isinstance(message, str)
+    assert len(message) == MESSAGE_CHARS_MAX
+
+
+def test_message_when_it_is_no_utf_8_is_sent_all_the_same() -> None:
+    """A name that the operating system gave, with bytes that are no text, does not stop it."""
+    assert error_value(RlmmError("file \udcff"))[1] == "file \\udcff"
+
+
+def test_error_when_it_is_none_is_refused() -> None:
+    """What is no error at all is a fault of the protocol."""
+    for value in (None, [], "error", {"code": "error"}, [b"error", "", False, {}]):
+        with pytest.raises(ProtocolError):
+            read_error(value)

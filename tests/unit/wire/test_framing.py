@@ -1,0 +1,94 @@
+"""Frames: put together from any pieces, refused before anything is kept for them."""
+
+import tracemalloc
+
+import pytest
+
+from rlmm.errors import InvalidArgument, ProtocolError
+from rlmm.wire.framing import FRAME_BYTES_MAX, FrameReader, frame
+
+PAYLOADS = [b"a", b"bc" * 100, b"d" * 70_000, b"e"]
+STREAM = b"".join(map(frame, PAYLOADS))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 1_000, 70_010, len(STREAM)])
+def test_frames_when_they_come_in_pieces_are_the_same(size: int) -> None:
+    """Pieces of any size give the payloads once each, in order."""
+    reader = FrameReader()
+    pieces = [STREAM[at : at + size] for at in range(0, len(STREAM), size)]
+    assert [payload for piece in pieces for payload in reader.feed(piece)] == PAYLOADS
+    assert reader.held_bytes == 0
+
+
+def test_frame_when_it_is_not_complete_is_kept() -> None:
+    """Nothing comes out before the last byte, and then everything."""
+    reader = FrameReader()
+    assert reader.feed(STREAM[:-1]) == PAYLOADS[:-1]
+    assert reader.held_bytes == 4
+    assert reader.feed(b"e") == [b"e"]
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_stream_may_come_as_any_bytes(kind: type) -> None:
+    """What a transport gives is taken as it is, and payloads do not change with its buffer."""
+    data = bytearray(STREAM)
+    payloads = FrameReader().feed(kind(data))
+    data[:] = bytes(len(data))
+    assert payloads == PAYLOADS
+
+
+@pytest.mark.parametrize("size", [0, 11, FRAME_BYTES_MAX, 2**32 - 1])
+def test_length_when_it_is_not_allowed_is_refused_at_once(size: int) -> None:
+    """Four bytes suffice to refuse; nothing is waited for, and nothing comes afterwards."""
+    reader = FrameReader(10)
+    with pytest.raises(ProtocolError, match=f"{size} bytes is announced, allowed are 1 to 10"):
+        reader.feed(size.to_bytes(4))
+    assert reader.is_broken
+    with pytest.raises(ProtocolError):
+        reader.feed(frame(b"x"))
+
+
+def test_frames_before_a_length_that_is_not_allowed_are_given_first() -> None:
+    """What was asked before a broken frame is not lost; the next call raises."""
+    reader = FrameReader(10)
+    assert reader.feed(frame(b"x") + bytes(4) + frame(b"y")) == [b"x"]
+    assert reader.is_broken
+    with pytest.raises(ProtocolError):
+        reader.feed(b"")
+
+
+def test_length_at_the_limit_is_taken() -> None:
+    """The largest payload that is allowed comes through, one more byte does not."""
+    payload = bytes(FRAME_BYTES_MAX)
+    assert FrameReader().feed(frame(payload)) == [payload]
+    with pytest.raises(InvalidArgument, match="fits no frame"):
+        frame(payload + b"x")
+    with pytest.raises(InvalidArgument, match="fits no frame"):
+        frame(b"")
+
+
+def test_memory_when_a_large_frame_comes_in_tiny_pieces_is_that_of_the_frame() -> None:
+    """Pieces are put together, not kept: two bytes at a time cost no more than the frame."""
+    size = 256 * 1024
+    reader = FrameReader()
+    reader.feed(size.to_bytes(4))
+    tracemalloc.start()
+    try:
+        for _ in range(size // 2 - 1):
+            reader.feed(b"ab")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < size * 3 // 2
+
+
+def test_memory_when_a_large_frame_is_only_announced_is_none() -> None:
+    """An announced length alone takes nothing."""
+    reader = FrameReader()
+    tracemalloc.start()
+    try:
+        reader.feed(FRAME_BYTES_MAX.to_bytes(4) + b"x")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4_096

@@ -1,0 +1,150 @@
+"""Messages: what is read is strict, takes no memory it was not given, and names what is wrong."""
+
+import threading
+import tracemalloc
+
+import msgpack
+import pytest
+
+from rlmm.errors import InvalidArgument, NotReady, ProtocolError
+from rlmm.wire import messages
+from rlmm.wire.framing import FRAME_BYTES_MAX, HEAD_BYTES
+from rlmm.wire.messages import (
+    Answer,
+    answer_frame,
+    id_of,
+    read_answer,
+    read_request,
+    refusal_frame,
+    request_frame,
+)
+
+
+def payload_of(data: bytes) -> bytes:
+    """The payload of one frame."""
+    return data[HEAD_BYTES:]
+
+
+def test_request_comes_back_as_it_was_sent() -> None:
+    """Id, method and arguments survive, tuples as arrays and bytes as bytes."""
+    data = request_frame(7, "segment_for", [(b"\x00", "t", 1), {3: 4, "a": None}])
+    assert read_request(payload_of(data)) == (
+        7,
+        "segment_for",
+        [[b"\x00", "t", 1], {3: 4, "a": None}],
+    )
+
+
+def test_answer_and_refusal_come_back_as_they_were_sent() -> None:
+    """A result has no error, a refusal no result and perhaps no id."""
+    assert read_answer(payload_of(answer_frame(7, [True]))) == Answer(7, None, [True])
+    answer = read_answer(payload_of(refusal_frame(None, NotReady("no", position=5))))
+    assert answer.id is None
+    assert isinstance(answer.error, NotReady)
+    assert answer.error.position == 5
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        [1, None],
+        [1, None, None, None],
+        {"id": 1},
+        [None, None, 1],
+        [True, None, 1],
+        [-1, None, 1],
+        [2**32, None, 1],
+        [True, ["error", "", False, {}], None],
+        [1, ["error", "", False, {}], 1],
+        [1, "error", None],
+        [1, ["error", "", False], None],
+        [1, ["", "", False, {}], None],
+        [1, [1, "", False, {}], None],
+        [1, ["e" * 65, "", False, {}], None],
+        [1, ["error", b"", False, {}], None],
+        [1, ["error", "", 0, {}], None],
+        [1, ["error", "", False, []], None],
+        [1, ["not-ready", "", True, {"reason": None}], None],
+        [1, ["not-ready", "", True, {"position": "5"}], None],
+        [1, ["not-ready", "", True, {"position": 2**63}], None],
+        [1, ["not-ready", "", True, {"position": True}], None],
+        [1, ["stopped", "", False, {"stored_at": [1]}], None],
+        [1, ["stopped", "", False, {"stored_at": [1, None]}], None],
+        [1, ["stopped", "", False, {"stored_at": 1}], None],
+    ],
+    ids=repr,
+)
+def test_answer_when_it_is_none_is_refused(answer: object) -> None:
+    """A client, too, takes nothing that is not an answer."""
+    with pytest.raises(ProtocolError):
+        read_answer(msgpack.packb(answer))
+
+
+def test_message_when_it_fits_no_frame_is_refused_by_who_sends_it() -> None:
+    """Too large a question or answer is an error of its maker, not of the connection."""
+    with pytest.raises(InvalidArgument, match="fits no frame"):
+        request_frame(1, "assign", [bytes(FRAME_BYTES_MAX)])
+    with pytest.raises(InvalidArgument, match="fits no frame"):
+        answer_frame(1, bytes(100), 100)
+    assert answer_frame(1, bytes(90), 100)
+
+
+@pytest.mark.parametrize(
+    "arg",
+    [2**64, object(), "\ud800", -(2**63) - 1],
+    ids=["above-uint64", "no-value", "surrogate", "below-int64"],
+)
+def test_request_when_it_cannot_be_sent_is_refused_and_the_next_is_whole(arg: object) -> None:
+    """What msgpack has no form for is an invalid argument, and leaves nothing behind."""
+    with pytest.raises(InvalidArgument, match="cannot be sent"):
+        request_frame(1, "ping", ["before", arg])
+    assert read_request(payload_of(request_frame(2, "ping", []))) == (2, "ping", [])
+
+
+@pytest.mark.parametrize("request_id", [0, 127, 128, 255, 256, 65_535, 65_536, 2**32 - 1])
+def test_id_of_what_is_no_request_is_found(request_id: int) -> None:
+    """The id stands at the front, and can be read where the rest cannot."""
+    payload = msgpack.packb([request_id, None, None])
+    assert id_of(payload) == request_id
+    assert id_of(memoryview(payload)[:-1]) == request_id
+
+
+@pytest.mark.parametrize(
+    "payload", [b"", b"\x93", b"\x92\x01", b"\x93\xcd\x01", b"\x93\xff", b"\x93\xcf" + bytes(8)]
+)
+def test_id_of_what_has_none_is_none(payload: bytes) -> None:
+    """Where no id of a request stands, none is made up."""
+    assert id_of(payload) is None
+
+
+@pytest.mark.parametrize("header", [b"\xdd\x00\x3f\x00\x00", b"\xdf\x00\x3f\x00\x00"])
+def test_memory_when_lengths_are_made_up_is_bounded_by_the_payload(header: bytes) -> None:
+    """Nested arrays that claim millions of elements, all within the limit, take nothing."""
+    payload = b"\x93\x01\xa4ping" + header * 20
+    payload += b"\xc0" * (FRAME_BYTES_MAX - len(payload) - 200)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ProtocolError):
+            read_request(payload)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2 * FRAME_BYTES_MAX
+
+
+def test_keys_of_a_map_that_are_chosen_to_collide_are_refused() -> None:
+    """Numbers that all fall into one place of a table are no keys: storing them takes for ever."""
+    keys = {number * (2**61 - 1): 0 for number in range(8)}
+    with pytest.raises(ProtocolError, match="31 bits"):
+        read_request(msgpack.packb([1, "ping", [keys]]))
+
+
+def test_packers_are_not_shared_between_threads() -> None:
+    """Each thread has a packer of its own: their buffers are reused, so two must not meet."""
+    packers = [messages._local.pack]
+    thread = threading.Thread(target=lambda: packers.append(messages._local.pack))
+    thread.start()
+    thread.join()
+    assert len(packers) == 2
+    assert packers[0].__self__ is not packers[1].__self__  # type: ignore[attr-defined]
+    assert packers[0].__self__ is messages._local.pack.__self__  # type: ignore[attr-defined]

@@ -1,0 +1,165 @@
+"""Values, options and hello: what the golden frames do not show of them."""
+
+import pytest
+
+from rlmm.errors import InvalidArgument, UnsupportedVersion
+from rlmm.metadata.ids import TopicIdPartition, Uuid, trusted_segment_id
+from rlmm.metadata.paging import Page, PageKey
+from rlmm.metadata.row import row_of
+from rlmm.metadata.segment import SegmentMetadata
+from rlmm.wire import values
+from rlmm.wire.hello import VERSIONS, Hello, agree, hello_value, read_hello
+from rlmm.wire.methods import METHODS
+from rlmm.wire.options import (
+    READ_DEFAULTS,
+    WRITE_DEFAULTS,
+    ReadOptions,
+    WriteOptions,
+    read_options_value,
+    read_read_options,
+    read_wait_options,
+    read_write_options,
+    wait_options_value,
+    write_options_value,
+)
+from rlmm.wire.questions import next_value, page_key_value, read_page_key, read_segment_answers
+from rlmm.wire.rows import row_value
+from tests.support.builders import segment_id, started, tp
+from tests.support.wire_frames import SEGMENTS
+
+
+def test_partition_when_it_comes_again_is_the_same_object() -> None:
+    """What many questions are about is made once."""
+    first = values.read_partition([bytes(16), "again", 1])
+    assert values.read_partition([bytes(16), "again", 1]) is first
+
+
+@pytest.mark.parametrize("number", [True, 1.0], ids=repr)
+def test_partition_when_its_number_only_equals_a_known_one_is_refused(number: object) -> None:
+    """True and 1.0 are found in a table as 1: they are no partition all the same."""
+    values.read_partition([bytes(16), "equal", 1])
+    with pytest.raises(InvalidArgument, match="the number of a partition"):
+        values.read_partition([bytes(16), "equal", number])
+
+
+def test_partitions_when_too_many_come_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who asks about ever new partitions fills no memory."""
+    monkeypatch.setattr(values, "PARTITIONS_KEPT", 10)
+    partitions = values._Partitions()
+    for number in range(1_000):
+        read = partitions.read([bytes(16), "t", number])
+        assert read == TopicIdPartition(Uuid(bytes(16)), "t", number)
+        assert len(partitions._known) <= 10
+    partitions.read([bytes(16), "n" * 250, 1])
+    assert all(len(one.topic) < 250 for one in partitions._known.values())
+
+
+@pytest.mark.parametrize("name", SEGMENTS)
+def test_segment_when_made_from_its_row_is_the_same_value(name: str) -> None:
+    """The short way from a row gives what the long way gives."""
+    segment = SEGMENTS[name]
+    assert row_value(segment.id.uuid, row_of(segment)) == values.segment_value(segment)
+
+
+@pytest.mark.parametrize("size", [0, 1, 126, 127, 128, 16_384])
+def test_custom_metadata_of_any_size_is_the_same_by_the_short_way(size: int) -> None:
+    """Also where its length takes more than one byte of the row."""
+    segment = started(1, custom_metadata=bytes(size))
+    assert row_value(segment.id.uuid, row_of(segment)) == values.segment_value(segment)
+
+
+def test_segment_that_is_read_is_like_one_that_was_made() -> None:
+    """Types are those of the constructor, not only equal ones."""
+    made = SEGMENTS["many-epochs"]
+    wire = [
+        [list(pair) for pair in one] if isinstance(one, tuple) else one
+        for one in values.segment_value(made)
+    ]
+    wire[9] = int(made.state)
+    read = values.read_segment(made.id.partition, wire)
+    assert isinstance(read, SegmentMetadata)
+    assert (read, type(read.state), type(read.id.uuid)) == (
+        made,
+        type(made.state),
+        type(made.id.uuid),
+    )
+    assert read.id == trusted_segment_id(made.id.partition, made.id.uuid)
+    assert hash(read) == hash(made)
+
+
+def test_next_page_when_the_first_had_nothing_yet_is_asked_for_from_the_start() -> None:
+    """Nil alone means the end: a page that is empty for now has something to go on with."""
+    assert next_value(Page((), None, is_last=True)) is None
+    again = next_value(Page((), None, is_last=False))
+    assert again == b""
+    assert read_page_key(again) is None
+    key = PageKey(7, segment_id(1).uuid)
+    assert read_page_key(page_key_value(key)) == key
+
+
+def test_answers_to_look_ups_when_one_is_missing_are_refused() -> None:
+    """As many answers as questions, or it is not known which is which."""
+    with pytest.raises(InvalidArgument, match="an array of 2"):
+        read_segment_answers([tp(), tp()], [[None, None]])
+
+
+def test_options_when_they_say_nothing_are_not_sent() -> None:
+    """Defaults are nil on the wire, and nil is read as the defaults."""
+    assert read_options_value(READ_DEFAULTS) is None
+    assert write_options_value(WRITE_DEFAULTS) is None
+    assert wait_options_value(None) is None
+    assert (read_read_options(None), read_write_options(None)) == (READ_DEFAULTS, WRITE_DEFAULTS)
+    assert (read_read_options({}), read_write_options({})) == (READ_DEFAULTS, WRITE_DEFAULTS)
+    assert read_wait_options({}) is None
+
+
+def test_option_when_it_is_not_known_is_named() -> None:
+    """A misspelt wish for freshness is not passed over; its name is shown, shortened."""
+    with pytest.raises(InvalidArgument, match="'at_last' is no option of a read, known are at_"):
+        read_read_options({"at_last": {0: 1}})
+    with pytest.raises(InvalidArgument) as refusal:
+        read_read_options({"x" * 100_000: 1})
+    assert len(str(refusal.value)) < 200
+
+
+def test_read_waits_only_where_it_asks_for_more_than_is_there() -> None:
+    """A time-out alone, or an empty token, keeps no answer back."""
+    assert not ReadOptions(timeout_ms=5).waits
+    assert not ReadOptions({}).waits
+    assert ReadOptions({0: -1}).waits
+    assert ReadOptions(linearizable=True).waits
+    assert WriteOptions().unassigned == "refuse"
+
+
+def test_hello_when_it_says_more_than_is_known_is_read() -> None:
+    """A newer client may say more of itself."""
+    said = Hello((1,), "c", "secret")
+    assert read_hello({**hello_value(said), "colour": "blue", "nested": [1]}) == said
+
+
+def test_token_is_not_printed() -> None:
+    """What a log line shows of a hello has no secret in it."""
+    assert "secret" not in repr(Hello((1,), "c", "secret"))
+
+
+def test_version_is_the_newest_that_both_sides_speak() -> None:
+    """Order and numbers that are not known do not matter; without a common one both are named."""
+    assert agree([9, VERSIONS[-1], 1]) == VERSIONS[-1]
+    with pytest.raises(UnsupportedVersion, match=r"speaks the versions 2, 3 .* the service 1"):
+        agree([2, 3])
+
+
+def test_arguments_when_there_are_too_many_are_named() -> None:
+    """The refusal says which there are."""
+    message = r"segment_for takes 3 or 4 arguments \(partition, epoch, offset, options\), got 5"
+    with pytest.raises(InvalidArgument, match=message):
+        METHODS["segment_for"].require_count([1, 2, 3, 4, 5])
+    with pytest.raises(InvalidArgument, match=r"ping takes 0 arguments \(none\), got 1"):
+        METHODS["ping"].require_count([None])
+
+
+def test_methods_that_store_are_never_sent_twice_by_themselves() -> None:
+    """Writes, and nothing else, are not safe to repeat; none is open to readers."""
+    for method in METHODS.values():
+        assert method.is_safe_to_repeat is not method.is_write
+        assert method.role != "reader" or not method.is_write

@@ -1,0 +1,46 @@
+"""Writes what `docs/metrics.md` and the page of the HTTP API take from the code."""
+
+from __future__ import annotations
+
+from rlmm.http.metrics.table import GROUPS
+from rlmm.http.routes import ROUTES, Asks
+
+_WHO = {
+    Asks.EVERYBODY: "everybody",
+    Asks.HEALTH: "everybody, unless `http.health_open` is false",
+    Asks.METRICS: "everybody, unless `http.metrics_open` is false",
+    Asks.READER: "role reader",
+}
+
+
+def metrics_reference() -> str:
+    """A table for each group of metrics: name, type, labels, meaning, when to worry."""
+    parts = []
+    for group, metrics in GROUPS.items():
+        rows = [
+            f"| `{one.name}` | {one.kind} | {', '.join(f'`{label}`' for label in one.labels)} "
+            f"| {one.meaning} | {one.worry} |"
+            for one in metrics
+        ]
+        head = [
+            "| name | type | labels | meaning | when to worry |",
+            "| --- | --- | --- | --- | --- |",
+        ]
+        parts.append("\n".join([f"## {group}", "", *head, *rows]))
+    return "\n" + "\n\n".join(parts) + "\n\n"
+
+
+def routes_reference() -> str:
+    """One row for each path: what it takes, who may ask, what it answers."""
+    head = ["| path | takes | who may ask | what it answers |", "| --- | --- | --- | --- |"]
+    rows = []
+    for route in ROUTES:
+        takes = ", ".join(
+            f"`{one.name}`" if one.is_required else f"[`{one.name}`]" for one in route.parameters
+        )
+        body = "" if route.body is None else "a JSON body; "
+        rows.append(
+            f"| `{route.method} {route.path}` | {body}{takes} | {_WHO[route.asks]} "
+            f"| {route.summary} |"
+        )
+    return "\n" + "\n".join(head + rows) + "\n\n"

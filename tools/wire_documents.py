@@ -1,0 +1,109 @@
+"""
+Writes what `docs/wire-protocol.md` takes from the code: methods, errors with their fields, limits,
+and the example, byte by byte.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
+from rlmm.metadata.segment import SegmentMetadata, SegmentState
+from rlmm.wire import hello, values
+from rlmm.wire.errors import classes, fields_of
+from rlmm.wire.framing import HEAD_BYTES
+from rlmm.wire.messages import answer_frame, request_frame
+from rlmm.wire.methods import METHODS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rlmm.errors import RlmmError
+    from rlmm.wire.methods import Method
+
+_BYTES_A_LINE: Final = 24
+_EXAMPLE: Final = TopicIdPartition(Uuid(bytes(15) + b"\xca"), "orders", 3)
+
+
+def methods_reference() -> str:
+    """One row for each method: arguments, result, role, repetition."""
+    head = [
+        "| method | arguments | result | least role | may be repeated | what it does |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    rows = [_method_row(method) for method in METHODS.values()]
+    return "\n" + "\n".join(head + rows) + "\n\n"
+
+
+def _method_row(method: Method) -> str:
+    args = [_argument(arg) for arg in method.args]
+    if method.options is not None:
+        args.append(f"options of a {method.options}")
+    cells = (
+        f"`{method.name}`",
+        "<br>".join(args) or "none",
+        method.result,
+        method.role,
+        "yes" if method.is_safe_to_repeat else "no",
+        method.meaning,
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _argument(arg: str) -> str:
+    """Name and form; the form alone where it says the same."""
+    name, _, form = arg.partition(": ")
+    return f"*{form}*" if name == form else f"{name}: *{form}*"
+
+
+def errors_reference() -> str:
+    """One row for each error: code, nearest more general code, what a client does, fields."""
+    head = ["| code | is a | retriable | fields | meaning |", "| --- | --- | --- | --- | --- |"]
+    return "\n" + "\n".join(head + [_error_row(cls) for cls in classes()]) + "\n\n"
+
+
+def _error_row(cls: type[RlmmError]) -> str:
+    fields = ", ".join(f"`{name}`" for name in fields_of(cls))
+    base = cls.__mro__[1]
+    parent = f"`{base.code}`" if hasattr(base, "code") else ""
+    meaning = " ".join((cls.__doc__ or "").strip().split("\n\n")[0].split())
+    retriable = "yes" if cls.retriable else "no"
+    return f"| `{cls.code}` | {parent} | {retriable} | {fields} | {meaning} |"
+
+
+def example() -> str:
+    """A short conversation, each frame in hexadecimal."""
+    partition = values.partition_value(_EXAMPLE)
+    segment_id = SegmentId(_EXAMPLE, Uuid(bytes(15) + b"\x01"))
+    segment = SegmentMetadata(
+        segment_id, 0, 99, 1, 1_700_000_000_000, 1_700_000_000_001, ((0, 0),), 1_024, None,
+        SegmentState.COPY_SEGMENT_FINISHED,
+    )  # fmt: skip
+    limits = hello.Limits(4_194_304, 128, 1_024, 10_000, 1_000, 600_000)
+    answer = hello.HelloAnswer(1, "rlmm/1.0.0", None, None, None, "admin", "serve", limits)
+    frames = (
+        ("client", "hello", request_frame(0, "hello", [{"versions": [1], "client": "mine/1"}])),
+        ("server", "the answer", answer_frame(0, hello.hello_answer_value(answer))),
+        (
+            "client",
+            "segment_for, epoch 0, offset 50",
+            request_frame(1, "segment_for", [partition, 0, 50]),
+        ),
+        ("server", "a finished segment", answer_frame(1, values.segment_value(segment))),
+        (
+            "client",
+            "the same with options",
+            request_frame(2, "segment_for", [partition, 0, 150, {"at_least": {17: 5}}]),
+        ),
+        ("server", "nil: no finished segment holds it", answer_frame(2, None)),
+    )
+    return "\n```text\n" + "\n".join(_frame_lines(frames)) + "\n```\n\n"
+
+
+def _frame_lines(frames: Iterable[tuple[str, str, bytes]]) -> Iterable[str]:
+    for who, what, data in frames:
+        yield f"{who}: {what}"
+        yield f"  {data[:HEAD_BYTES].hex(' ')}    length {len(data) - HEAD_BYTES}"
+        payload = data[HEAD_BYTES:]
+        for at in range(0, len(payload), _BYTES_A_LINE):
+            yield f"  {payload[at : at + _BYTES_A_LINE].hex(' ')}"
