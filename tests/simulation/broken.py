@@ -207,7 +207,9 @@ async def _freezes_late(follower: Follower) -> Image | None:
     return shard.position, replay.history.copy(), parts
 
 
-def _writes_in_place(disk: SnapshotDisk, path: Path, chunks: Iterable[bytes]) -> int:
+def _writes_in_place(
+    disk: SnapshotDisk, path: Path, chunks: Iterable[bytes], _go_on: Callable[[], None]
+) -> int:
     """A file is a file."""
     descriptor = disk.open(path, _WRITE)
     position = 0
@@ -221,7 +223,9 @@ def _writes_in_place(disk: SnapshotDisk, path: Path, chunks: Iterable[bytes]) ->
     return position
 
 
-def _writes_without_force(disk: SnapshotDisk, path: Path, chunks: Iterable[bytes]) -> int:
+def _writes_without_force(
+    disk: SnapshotDisk, path: Path, chunks: Iterable[bytes], _go_on: Callable[[], None]
+) -> int:
     """Renaming is atomic, is it not."""
     temporary = path.with_name(path.name + TEMPORARY)
     descriptor = disk.open(temporary, _WRITE)
