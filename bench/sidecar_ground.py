@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -117,11 +118,12 @@ def started(
 @contextmanager
 def echo_server(programs: Programs, folder: Path, answer: bytes) -> Iterator[Process]:
     """The server in C, which answers *answer* to everything."""
-    canned, socket = folder / "answer", folder / "echo.sock"
-    canned.write_bytes(answer)
-    command = [str(programs.echo), str(socket), str(canned)]
-    with started(command, socket, folder=folder) as process:
-        yield process
+    with tempfile.TemporaryDirectory(prefix="rlmm-") as short:
+        canned, socket = folder / "answer", Path(short) / "echo.sock"
+        canned.write_bytes(answer)
+        command = [str(programs.echo), str(socket), str(canned)]
+        with started(command, socket, folder=folder) as process:
+            yield process
 
 
 # --------------------------------------------------------------------------------------- load

@@ -10,9 +10,11 @@ from __future__ import annotations
 import asyncio
 import random
 import sys
+import tempfile
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.engine_ground import fill
@@ -28,7 +30,6 @@ from tests.support.frames import greeted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from bench.sidecar_ground import Process
     from rlmm.metadata.ids import TopicIdPartition
@@ -72,19 +73,21 @@ async def fill_logs(folder: Path, small: int, large: int) -> Logs:
 @contextmanager
 def serving(logs: Logs, place: Path) -> Iterator[Process]:
     """`rlmm serve` for both logs; killed without a snapshot, so every start reads them anew."""
-    config, socket = place / "rlmm.toml", place / "rlmm.sock"
-    config.write_text(
-        f'data_dir = "{logs.folder}"\n'
-        f'sidecar.unix_path = "{socket}"\n'
-        f"sidecar.connections_max = {CONNECTIONS_MAX}\n"
-        'http.listen = "none"\n'
-        f"snapshot.interval_ms = {_SEVERAL_STARTS_MS}\n"
-        f"[clusters.{SMALL}]\nlog.kind = 'files'\n"
-        f"[clusters.{LARGE}]\nlog.kind = 'files'\n"
-    )
-    command = [sys.executable, "-m", "rlmm", "serve", "--config", str(config)]
-    with started(command, socket, folder=place, log=place / "serve.log") as process:
-        yield process
+    # Paths of sockets are short, those of folders are not.
+    with tempfile.TemporaryDirectory(prefix="rlmm-") as short:
+        config, socket = place / "rlmm.toml", Path(short) / "rlmm.sock"
+        config.write_text(
+            f'data_dir = "{logs.folder}"\n'
+            f'sidecar.unix_path = "{socket}"\n'
+            f"sidecar.connections_max = {CONNECTIONS_MAX}\n"
+            'http.listen = "none"\n'
+            f"snapshot.interval_ms = {_SEVERAL_STARTS_MS}\n"
+            f"[clusters.{SMALL}]\nlog.kind = 'files'\n"
+            f"[clusters.{LARGE}]\nlog.kind = 'files'\n"
+        )
+        command = [sys.executable, "-m", "rlmm", "serve", "--config", str(config)]
+        with started(command, socket, folder=place, log=place / "serve.log") as process:
+            yield process
 
 
 async def wait_open(server: Process, logs: Logs, name: str) -> None:
