@@ -60,7 +60,7 @@ class ProcessSettings:
     because a new tool is attached to a cluster only when it cannot write, and `serve` else."""
     assignment: str = "all"
     """Which user partitions are answered for: `all`, `none`, those of `partitions` (`list`), those
-    that a broker reports (`broker`; none can in this version), or those that broker N leads and
+    that brokers report over the frame protocol (`broker`), or those that broker N leads and
     follows by the cluster's own metadata (`cluster:N`). Until the first report or answer nobody
     knows, and every question is refused as not ready. Every service holding all needs no
     coordination."""

@@ -2,15 +2,20 @@
 An event loop whose time passes only when nothing else can happen, and then at once.
 
 Timeouts, pauses and long polls of minutes take no time, and their order is that of their times. For
-tests that wait for timers alone, not for sockets, threads or processes.
+tests that wait for timers alone, not for sockets or processes. While a thread of ours works, each
+leap first gives it a moment, so that a deadline of seconds does not leap past work of milliseconds.
 """
 
 from __future__ import annotations
 
 import asyncio
 import selectors
+import threading
+
+from rlmm.own_thread import OwnedThread
 
 _OUTSIDE_S = 5.0
+_MOMENT_S = 0.02
 
 
 class _LeapingSelector(selectors.DefaultSelector):
@@ -26,6 +31,10 @@ class _LeapingSelector(selectors.DefaultSelector):
             return ready
         if timeout is None:
             return self._wait_for_outside()
+        if any(isinstance(thread, OwnedThread) for thread in threading.enumerate()):
+            ready = super().select(_MOMENT_S)
+            if ready:
+                return ready
         self.now_s += timeout
         return ready
 
