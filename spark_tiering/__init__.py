@@ -1,1 +1,1 @@
-"""Batch copies of cold segments to an object store; so far the names of the objects."""
+"""Batch copies of cold segments to an object store; so far what a copy is made of, no copying."""

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from rlmm.errors import InvalidArgument
-from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
+from rlmm.metadata.ids import INT64_MAX, SegmentId, TopicIdPartition, Uuid
 
 _ID = r"[A-Za-z0-9_-]{22}"
+_TOPIC = r"[A-Za-z0-9._-]{1,249}"
 _KEY = re.compile(
-    rf"(?P<topic>[^/]+)-(?P<topic_id>{_ID})/(?P<partition>0|[1-9][0-9]*)/"
+    rf"(?P<topic>{_TOPIC})-(?P<topic_id>{_ID})/(?P<partition>0|[1-9][0-9]{{0,9}})/"
     rf"(?P<start>[0-9]{{20}})-(?P<segment>{_ID})\.(?P<kind>log|indexes|rsm-manifest)"
 )
 
@@ -41,16 +42,39 @@ class ObjectName:
     kind: ObjectKind
 
 
+def main_key(segment_id: SegmentId, start_offset: int) -> str:
+    """
+    What the keys of a segment's objects share, between prefix and suffix.
+
+    Raises `InvalidArgument` for a topic that no broker has: a name with a slash would be another
+    place.
+    """
+    partition = segment_id.partition
+    if start_offset < 0 or partition.partition < 0:
+        msg = f"partition {partition.partition} at offset {start_offset}: neither may be negative"
+        raise InvalidArgument(msg)
+    if re.fullmatch(_TOPIC, partition.topic) is None:
+        msg = f"no broker has a topic {partition.topic[:260]!r}"
+        raise InvalidArgument(msg)
+    return f"{partition_folder(partition)}{start_offset:020d}-{segment_id.uuid}"
+
+
 def object_key(segment_id: SegmentId, start_offset: int, kind: ObjectKind, prefix: str = "") -> str:
     """The key of one object; *prefix* is put before it as it is, so it brings its own slash."""
-    if start_offset < 0:
-        msg = f"start offset must not be negative, got {start_offset}"
-        raise InvalidArgument(msg)
-    partition = segment_id.partition
-    return (
-        f"{prefix}{partition.topic}-{partition.topic_id}/{partition.partition}/"
-        f"{start_offset:020d}-{segment_id.uuid}.{kind}"
-    )
+    return f"{prefix}{main_key(segment_id, start_offset)}.{kind}"
+
+
+def object_keys(
+    segment_id: SegmentId, start_offset: int, prefix: str = ""
+) -> dict[ObjectKind, str]:
+    """The keys of all objects, in the order in which they are written: the manifest is last."""
+    main = main_key(segment_id, start_offset)
+    return {kind: f"{prefix}{main}.{kind}" for kind in ObjectKind}
+
+
+def partition_folder(partition: TopicIdPartition, prefix: str = "") -> str:
+    """What all keys of a partition begin with, and no other's: to list by."""
+    return f"{prefix}{partition.topic}-{partition.topic_id}/{partition.partition}/"
 
 
 def parse_object_key(key: str, prefix: str = "") -> ObjectName | None:
@@ -58,7 +82,7 @@ def parse_object_key(key: str, prefix: str = "") -> ObjectName | None:
     if not key.startswith(prefix):
         return None
     found = _KEY.fullmatch(key, len(prefix))
-    if found is None:
+    if found is None or int(found["start"]) > INT64_MAX:
         return None
     try:
         partition = TopicIdPartition(
@@ -70,3 +94,16 @@ def parse_object_key(key: str, prefix: str = "") -> ObjectName | None:
     name = ObjectName(segment_id, int(found["start"]), ObjectKind(found["kind"]))
     # An id's last character carries two unused bits: only the form that we would write is a name.
     return name if object_key(segment_id, name.start_offset, name.kind, prefix) == key else None
+
+
+def find_object_name(key: str) -> tuple[str, ObjectName] | None:
+    """
+    The prefix and the name in a key whose prefix is not known, `None` where it is no such key.
+
+    The prefix is taken to end with a slash, or to be empty: where it ends otherwise, it cannot be
+    told from the topic.
+    """
+    folders = key.split("/")
+    prefix = "".join(f"{folder}/" for folder in folders[:-3])
+    name = parse_object_key(key, prefix)
+    return None if name is None else (prefix, name)

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+EXTRAS = ("s3", "tiering")
+"""The extras that are pinned for development: those that tests use."""
 HEADER = "# For CPython 3.11, 3.12 and 3.13 on Linux; written by `make constraints`.\n"
 OPTIONS = [
     "--generate-hashes",
@@ -39,6 +41,16 @@ def group_requirements(groups: dict[str, list[Any]], name: str) -> list[str]:
     return requirements
 
 
+def development_requirements(project: dict[str, Any]) -> list[str]:
+    """Everything that a developer's environment asks for: core, extras, and the group `dev`."""
+    extras = project["project"]["optional-dependencies"]
+    return [
+        *project["project"]["dependencies"],
+        *(requirement for name in EXTRAS for requirement in extras[name]),
+        *group_requirements(project["dependency-groups"], "dev"),
+    ]
+
+
 def compile_constraints(requirements: list[str], target: Path, options: list[str]) -> None:
     """Resolve *requirements* into *target*; pins already there are kept unless asked otherwise."""
     command = [sys.executable, "-m", "piptools", "compile", "--quiet", *OPTIONS, *options]
@@ -57,11 +69,12 @@ def main() -> None:
     """Write both files; what is given on the command line goes on to pip-compile."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     core: list[str] = project["project"]["dependencies"]
-    development = core + group_requirements(project["dependency-groups"], "dev")
     runtime, dev = ROOT / "constraints/runtime.txt", ROOT / "constraints/dev.txt"
     compile_constraints(core, runtime, sys.argv[1:])
     compile_constraints(
-        development, dev, ["--constraint", "constraints/runtime.txt", *sys.argv[1:]]
+        development_requirements(project),
+        dev,
+        ["--constraint", "constraints/runtime.txt", *sys.argv[1:]],
     )
 
 

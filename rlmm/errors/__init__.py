@@ -14,6 +14,7 @@ values, see `rlmm.metadata.verdicts`.
     │   ├── NotPublishable    a record that would stop a stock broker's consumer: never written
     │   ├── NotWritable       an observer, or a log without a producer: write somewhere else
     │   ├── NotPermitted      who is asking may not: the message names the role that may
+    │   │   └── Superseded    another start of the same broker took over: two have one id
     │   ├── ProtocolError     bytes that are no request or answer: the connection ends
     │   ├── UnsupportedVersion  no version of the protocol is known on both sides: update one
     │   ├── UnknownMethod     a request that this version of the service does not know
@@ -45,6 +46,12 @@ values, see `rlmm.metadata.verdicts`.
     │   ├── SnapshotForeign   of another cluster, topic or layout: it is void here
     │   ├── SnapshotUnsupported  of a version that this build does not know: never guessed at
     │   └── SnapshotRefused   not written, the disk is nearly full: make room
+    ├── StoreError            the store of objects: a bucket, or a folder
+    │   ├── StoreUnavailable  it did not answer: nothing was changed, ask again later
+    │   ├── StoreAbsent       no such bucket or folder: make it, or correct its name
+    │   ├── StoreNotPermitted  rights do not suffice: an operator must act
+    │   ├── CredentialsAbsent  none were found: the message says where they are looked for
+    │   └── StoreUnsuitable   it cannot do what is needed: take another store or setting
     ├── PartFailed            a part of the service died of a fault of ours: the process ends
     ├── StopTimedOut          a part did not end in time when it was asked to: it is named
     └── EngineFailed          an implementation under test died, hung or broke the protocol
@@ -91,6 +98,7 @@ from rlmm.errors.requests import (
     NotWritable,
     ProtocolError,
     RequestError,
+    Superseded,
     TopicAbsent,
     UnknownMethod,
     UnknownPartition,
@@ -100,6 +108,14 @@ from rlmm.errors.requests import (
 from rlmm.errors.root import (
     RlmmError,
     first_of,
+)
+from rlmm.errors.stores import (
+    CredentialsAbsent,
+    StoreAbsent,
+    StoreError,
+    StoreNotPermitted,
+    StoreUnavailable,
+    StoreUnsuitable,
 )
 from rlmm.errors.waits import (
     AssignmentLost,
@@ -114,6 +130,7 @@ __all__ = [
     "AppendUncertain",
     "AssignmentLost",
     "ConfigError",
+    "CredentialsAbsent",
     "EngineFailed",
     "EventRejected",
     "FolderInUse",
@@ -146,6 +163,12 @@ __all__ = [
     "SnapshotUnsupported",
     "StopTimedOut",
     "Stopped",
+    "StoreAbsent",
+    "StoreError",
+    "StoreNotPermitted",
+    "StoreUnavailable",
+    "StoreUnsuitable",
+    "Superseded",
     "TooBusy",
     "TopicAbsent",
     "UnknownMethod",

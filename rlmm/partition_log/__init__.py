@@ -34,7 +34,10 @@ What a caller may use:
 
 `settings.LogSettings`, `settings.SyncPolicy`: sizes, ages, when to sync, what to keep
 
-Every module, bottom up; those that are not named above belong to the package:
+The forms of Kafka's files are for everybody who reads a broker's folder: `names`, `checkpoints`,
+`epochs` and `index` are pure.
+
+Every module, bottom up; those that are not named so far belong to the package:
 
     names             how folders and files are called
     settings          what can be chosen

@@ -22,6 +22,8 @@ TOPIC_ID_BYTES = 16
 _VERSION = "0"
 _OFFSET_MAX = 2**63 - 1
 _EPOCH_MAX = 2**31 - 1
+_DIGITS_MAX = 64
+"""More than any number here has; some may lead with zeros."""
 _PAIR = re.compile(r"(?P<name>[^:]+):\s+(?P<value>.*)")
 
 
@@ -63,7 +65,7 @@ def parse_epochs(content: bytes) -> list[tuple[int, int]] | Unreadable:
     epochs: list[tuple[int, int]] = []
     for epoch, start_offset in rows:
         if not _is_number(epoch, _EPOCH_MAX) or not _is_number(start_offset, _OFFSET_MAX):
-            return Unreadable(f"no leader epoch in {epoch} {start_offset}")
+            return Unreadable(f"no leader epoch in {epoch:.40} {start_offset:.40}")
         epochs.append((int(epoch), int(start_offset)))
     return epochs
 
@@ -108,7 +110,7 @@ def _rows(content: bytes, width: int) -> list[list[str]] | Unreadable:
     if not lines:
         return []
     if lines[0] != _VERSION:
-        return Unreadable(f"version {lines[0]!r}, expected {_VERSION}")
+        return Unreadable(f"version {lines[0][:40]!r}, expected {_VERSION}")
     if len(lines) == 1 or not _is_number(lines[1], _EPOCH_MAX):
         return Unreadable("no count in line 2")
     rows = [line.split() for line in lines[2:]]
@@ -116,9 +118,11 @@ def _rows(content: bytes, width: int) -> list[list[str]] | Unreadable:
         return Unreadable(f"{len(rows)} lines, its count says {lines[1]}")
     for row in rows:
         if len(row) != width:
-            return Unreadable(f"{len(row)} fields in {' '.join(row)!r}, expected {width}")
+            return Unreadable(f"{len(row)} fields in {' '.join(row)[:40]!r}, expected {width}")
     return rows
 
 
 def _is_number(text: str, most: int) -> bool:
-    return text.isdecimal() and text.isascii() and int(text) <= most
+    # Python refuses to read numbers of thousands of digits, with an error of its own.
+    is_short = len(text) <= _DIGITS_MAX
+    return is_short and text.isdecimal() and text.isascii() and int(text) <= most

@@ -1,10 +1,10 @@
 """
 Errors on the wire: `[code, message, retriable, fields]`, and back to the class they were.
 
-Every class of `rlmm.errors` travels with everything it says. A code that this side does not know
-is one of a newer version: it comes back as the nearest class that is known, under its own code and
-with what was said about asking again. Invariant: reading what `error_value` gives makes an equal
-error.
+Every class of `rlmm.errors` travels with everything it says, but for those of the store of objects:
+no service asks one. A code that this side does not know is one of a newer version: it comes back as
+the nearest class that is known, under its own code and with what was said about asking again.
+Invariant: reading what `error_value` gives makes an equal error.
 """
 
 from __future__ import annotations
@@ -134,10 +134,10 @@ CODES_1: Final = frozenset(
 
 
 def classes(root: type[RlmmError] = RlmmError) -> Iterator[type[RlmmError]]:
-    """Every error class, each before those derived from it."""
+    """Every error class that is sent, each before those derived from it."""
     yield root
     for derived in root.__subclasses__():
-        if derived.__module__.startswith("rlmm.errors."):
+        if derived.__module__.startswith("rlmm.errors.") and derived is not errors.StoreError:
             yield from classes(derived)
 
 

@@ -1,7 +1,7 @@
 # The library has annotations but does not say so to type checkers: what is used is declared here.
 
-from collections.abc import Awaitable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Iterable, Sequence
+from typing import Any, NamedTuple, Self
 
 __version__: str
 
@@ -32,9 +32,12 @@ class BatchBuilder:
     def append(
         self, *, timestamp: int | None, key: bytes | None, value: bytes | None
     ) -> object | None: ...
+    def close(self) -> None: ...
 
 class AIOKafkaProducer:
     def __init__(self, **settings: Any) -> None: ...
+    async def __aenter__(self) -> Self: ...
+    async def __aexit__(self, *error: object) -> None: ...
     async def start(self) -> None: ...
     async def stop(self) -> None: ...
     def create_batch(self) -> BatchBuilder: ...
@@ -51,6 +54,7 @@ class AIOKafkaProducer:
         key: bytes | None = None,
         partition: int | None = None,
         timestamp_ms: int | None = None,
+        headers: Sequence[tuple[str, bytes]] | None = None,
     ) -> RecordMetadata: ...
 
 class AIOKafkaConsumer:

@@ -51,6 +51,8 @@ def test_epochs_when_kafka_reads_them_then_so_do_we(
         pytest.param(b"0\n1\n4\n", id="one-field"),
         pytest.param(b"0\n1\n4 -1\n", id="negative"),
         pytest.param(b"0\n1\n4 99999999999999999999\n", id="too-large"),
+        pytest.param(b"0\n1\n4 " + b"9" * 5_000 + b"\n", id="thousands-of-digits"),
+        pytest.param(b"0\n" + b"9" * 5_000 + b"\n4 0\n", id="count-of-thousands-of-digits"),
         pytest.param(b"\0\0\0\0", id="zeros"),
         pytest.param(b"\xff\xfe", id="no-text"),
     ],

@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
-from spark_tiering.keys import ObjectKind, ObjectName, object_key, parse_object_key
+from spark_tiering.keys import (
+    ObjectKind,
+    ObjectName,
+    find_object_name,
+    main_key,
+    object_key,
+    object_keys,
+    parse_object_key,
+    partition_folder,
+)
 
 TOPIC_ID = Uuid.parse("OjSKW9lMTN6VnyEIzEU0nA")
 SEGMENT = SegmentId(
@@ -37,6 +46,9 @@ def test_key_with_a_negative_offset_is_refused() -> None:
         pytest.param(LOG_KEY.replace("00000000000000000028", "28"), id="short offset"),
         pytest.param(LOG_KEY.replace("/7/", "/07/"), id="padded partition"),
         pytest.param(LOG_KEY.replace("/7/", "/9999999999/"), id="partition above int32"),
+        pytest.param(LOG_KEY.replace("/7/", f"/{'9' * 5000}/"), id="partition of 5000 digits"),
+        pytest.param(LOG_KEY.replace("00000000000000000028", "9" * 20), id="offset above int64"),
+        pytest.param("x" * 241 + LOG_KEY, id="topic too long"),
         pytest.param(LOG_KEY[len("orders-eu") :], id="no topic"),
         pytest.param("x/" + LOG_KEY, id="another prefix"),
         pytest.param(LOG_KEY.replace("Mxug", "Mxuh"), id="not our form"),
@@ -47,6 +59,47 @@ def test_key_with_a_negative_offset_is_refused() -> None:
 def test_key_of_something_else_when_parsed_names_nothing(key: str) -> None:
     """A key that we would not have written is nobody's, rather than nearly somebody's."""
     assert parse_object_key(key) is None
+
+
+def test_keys_of_a_segment_when_asked_are_three_and_the_manifest_is_last() -> None:
+    """The order is the order of writing: where the manifest is, the other two are whole."""
+    keys = object_keys(SEGMENT, 28, "tier/")
+    assert list(keys) == [ObjectKind.LOG, ObjectKind.INDEXES, ObjectKind.MANIFEST]
+    assert keys[ObjectKind.LOG] == f"tier/{LOG_KEY}"
+    assert all(key == object_key(SEGMENT, 28, kind, "tier/") for kind, key in keys.items())
+    assert main_key(SEGMENT, 28) == LOG_KEY.removesuffix(".log")
+
+
+def test_folder_of_a_partition_when_asked_is_no_beginning_of_anothers() -> None:
+    """What is listed under it is the partition's own: partition 7 is not partition 70."""
+    assert LOG_KEY.startswith(partition_folder(SEGMENT.partition))
+    assert partition_folder(SEGMENT.partition, "tier/").endswith("nA/7/")
+
+
+@pytest.mark.parametrize(
+    "topic", ["", "a/b", "../../etc", "a b", "ü", "x" * 250], ids=lambda topic: topic[:10]
+)
+def test_key_of_a_topic_that_no_broker_has_is_refused(topic: str) -> None:
+    """A name with a slash would be another place in the store, or on a disk."""
+    segment = SegmentId(TopicIdPartition(TOPIC_ID, topic, 7), SEGMENT.uuid)
+    with pytest.raises(InvalidArgument, match="topic"):
+        object_key(segment, 28, ObjectKind.LOG)
+
+
+def test_key_with_a_negative_partition_is_refused() -> None:
+    """No partition is numbered below zero."""
+    segment = SegmentId(TopicIdPartition(TOPIC_ID, "orders", -1), SEGMENT.uuid)
+    with pytest.raises(InvalidArgument, match="-1"):
+        object_key(segment, 28, ObjectKind.LOG)
+
+
+@pytest.mark.parametrize("prefix", ["", "tier/", "a/b-c/", "/", "orders-eu-1/7/"])
+def test_key_whose_prefix_is_not_known_when_found_is_told_apart(prefix: str) -> None:
+    """Objects under a prefix that was in use before are recognised."""
+    expected = (prefix, ObjectName(SEGMENT, 28, ObjectKind.LOG))
+    assert find_object_name(prefix + LOG_KEY) == expected
+    assert find_object_name(prefix + LOG_KEY.removesuffix("log")) is None
+    assert find_object_name(prefix) is None
 
 
 @given(

@@ -1,0 +1,95 @@
+"""
+What the tier has of a partition, by leader epoch and offset, and what it lacks of a segment. Pure.
+
+Only finished copies count: a copy that was started is nothing that anybody can read. And only
+offsets under their own epoch count, never base offsets: replicas roll their logs at different
+places, and an offset that a deposed leader wrote is another record. So a segment whose base offset
+is in the tier may still lack its end, and one that begins anew may be there whole.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, NamedTuple
+
+from rlmm.metadata.segment import SegmentState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rlmm.metadata.segment import SegmentMetadata
+
+
+class Span(NamedTuple):
+    """The offsets [first_offset, next_offset) as one leader epoch wrote them."""
+
+    epoch: int
+    first_offset: int
+    next_offset: int
+
+
+def spans_of(
+    epochs: Sequence[tuple[int, int]], base_offset: int, next_offset: int
+) -> tuple[Span, ...]:
+    """
+    A segment's offsets [base_offset, next_offset) by leader epoch.
+
+    *epochs* rise; each ends where the next begins. Offsets before the first belong to none.
+    """
+    ends = [*(start for _, start in epochs[1:]), next_offset][: len(epochs)]
+    return tuple(
+        Span(epoch, max(start, base_offset), min(end, next_offset))
+        for (epoch, start), end in zip(epochs, ends, strict=True)
+        if max(start, base_offset) < min(end, next_offset)
+    )
+
+
+class Coverage:
+    """The offsets of each epoch that finished copies of one partition hold."""
+
+    def __init__(self, segments: Iterable[SegmentMetadata]) -> None:
+        held: dict[int, list[tuple[int, int]]] = {}
+        for segment in segments:
+            if segment.state is not SegmentState.COPY_SEGMENT_FINISHED:
+                continue
+            for span in spans_of(segment.epochs, segment.start_offset, segment.last_offset + 1):
+                held.setdefault(span.epoch, []).append((span.first_offset, span.next_offset))
+        self._held = {epoch: _merged(ranges) for epoch, ranges in held.items()}
+
+    def lacks(
+        self, epochs: Sequence[tuple[int, int]], base_offset: int, next_offset: int
+    ) -> tuple[Span, ...]:
+        """
+        What the tier does not have of a segment, in order; nothing where it is covered.
+
+        Where this is less than the whole segment, copies overlap: its planner decides what to do.
+        """
+        return tuple(
+            lacking
+            for span in spans_of(epochs, base_offset, next_offset)
+            for lacking in self._lacks(span)
+        )
+
+    def _lacks(self, span: Span) -> Iterable[Span]:
+        held = self._held.get(span.epoch, [])
+        offset = span.first_offset
+        index = max(bisect_right(held, offset, key=lambda one: one[0]) - 1, 0)
+        for first_offset, next_offset in held[index:]:
+            if first_offset >= span.next_offset:
+                break
+            if first_offset > offset:
+                yield Span(span.epoch, offset, first_offset)
+            offset = max(offset, next_offset)
+        if offset < span.next_offset:
+            yield Span(span.epoch, offset, span.next_offset)
+
+
+def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same offsets as ranges that rise and do not touch."""
+    merged: list[tuple[int, int]] = []
+    for first_offset, next_offset in sorted(ranges):
+        if merged and first_offset <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], next_offset))
+        else:
+            merged.append((first_offset, next_offset))
+    return merged

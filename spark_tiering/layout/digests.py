@@ -1,0 +1,88 @@
+"""
+How long something is, and what it is, kept while it passes by: SHA-256 and CRC-64/NVME. Pure.
+
+SHA-256 says that a copy is the source. CRC-64/NVME is the checksum that object stores check and
+tell without reading: of a whole object, and the same for one written in parts, since the sums of
+parts can be joined.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from typing import TYPE_CHECKING, NamedTuple
+
+from awscrt import checksums
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SHA256_BYTES = 32
+CRC64_BYTES = 8
+
+
+class Digest(NamedTuple):
+    """A length with the two sums of so many bytes."""
+
+    size_bytes: int
+    sha256: bytes
+    crc64nvme: int
+
+    @property
+    def crc64nvme_text(self) -> str:
+        """The sum as S3 writes it: base64 of eight bytes, the most significant first."""
+        return crc64nvme_text(self.crc64nvme)
+
+
+class StreamDigest:
+    """The digest of bytes that are added piece by piece; how they are cut makes no difference."""
+
+    def __init__(self) -> None:
+        self.size_bytes = 0
+        self._sha256 = hashlib.sha256()
+        self._crc64nvme = 0
+
+    def add(self, piece: bytes | memoryview) -> None:
+        """Take in the next bytes."""
+        self.size_bytes += len(piece)
+        self._sha256.update(piece)
+        self._crc64nvme = continued_crc64nvme(self._crc64nvme, piece)
+
+    def digest(self) -> Digest:
+        """The digest of everything so far."""
+        return Digest(self.size_bytes, self._sha256.digest(), self._crc64nvme)
+
+
+def digest_of(content: bytes | memoryview) -> Digest:
+    """The digest of bytes that are all there."""
+    stream = StreamDigest()
+    stream.add(content)
+    return stream.digest()
+
+
+def continued_crc64nvme(crc64nvme: int, piece: bytes | bytearray | memoryview) -> int:
+    """The sum of bytes that have this sum, 0 where there are none, with *piece* behind them."""
+    return checksums.crc64nvme(piece, crc64nvme)
+
+
+def crc64nvme_of_parts(parts: Iterable[tuple[int, int]]) -> int:
+    """The sum of a whole from the (sum, size in bytes) of its parts, in their order."""
+    whole = 0
+    for crc64nvme, size_bytes in parts:
+        whole = checksums.combine_crc64nvme(whole, crc64nvme, size_bytes)
+    return whole
+
+
+def crc64nvme_text(crc64nvme: int) -> str:
+    """A sum as S3 writes it."""
+    return base64.b64encode(crc64nvme.to_bytes(CRC64_BYTES)).decode("ascii")
+
+
+def parse_crc64nvme(text: str) -> int | None:
+    """A sum that S3 wrote; `None` where the text is none."""
+    try:
+        content = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return int.from_bytes(content) if len(content) == CRC64_BYTES else None

@@ -1,0 +1,174 @@
+"""
+From bytes of a log, or one of its indexes, to what is asked of the store, and back. Pure.
+
+    fetches = plan_log_fetches(manifest, first_byte, last_byte)
+    for fetch in fetches:
+        for content in fetch.contents(store.get(key, fetch.first_byte, fetch.last_byte)):
+            ...
+
+Chunks that are compressed are asked for whole, several at once where they follow one another; a log
+that is stored as it is is asked for by the byte. Contents come one chunk at a time. Nothing of what
+the store gives is believed: other lengths and other frames than the manifest says are findings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rlmm.errors import InvalidArgument
+from spark_tiering.layout.chunk_index import CHUNK_BYTES_MAX, is_stored_plain
+from spark_tiering.layout.findings import LayoutFault, LayoutFinding
+from spark_tiering.layout.frames import inflate_frame
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spark_tiering.layout.chunk_index import Chunk, ChunkIndex
+    from spark_tiering.layout.manifest import Manifest
+    from spark_tiering.segments.findings import SegmentPart
+
+FETCH_BYTES = 16 * 1024 * 1024
+"""Asked for at once: few requests, and no more memory than for some chunks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """
+    One range of an object, both ends inclusive as a Range header has them, and what to take of it.
+
+    *chunks* are the compressed chunks that it consists of; none where its bytes are the content.
+    *first_wanted* and *last_wanted* are positions in the log.
+    """
+
+    first_byte: int
+    last_byte: int
+    chunks: tuple[Chunk, ...] = ()
+    first_wanted: int = 0
+    last_wanted: int = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes the store has to give."""
+        return self.last_byte - self.first_byte + 1
+
+    def contents(self, body: bytes | memoryview) -> Iterator[bytes | memoryview | LayoutFinding]:
+        """What is wanted of *body*, in order; nothing follows a finding."""
+        if len(body) != self.size_bytes:
+            detail = f"{len(body)} bytes at {self.first_byte}, expected {self.size_bytes}"
+            yield LayoutFinding(LayoutFault.LENGTH, detail)
+            return
+        if not self.chunks:
+            yield body
+            return
+        stored = memoryview(body)
+        for chunk in self.chunks:
+            start = chunk.stored_start - self.first_byte
+            where = f"chunk {chunk.number}, {chunk.stored_bytes} bytes at {chunk.stored_start}"
+            frame = stored[start : start + chunk.stored_bytes]
+            content = inflate_frame(frame, chunk.original_bytes, where)
+            if isinstance(content, LayoutFinding):
+                yield content
+                return
+            head = max(self.first_wanted - chunk.original_start, 0)
+            yield memoryview(content)[head : self.last_wanted - chunk.original_start + 1]
+
+
+def plan_log_fetches(
+    manifest: Manifest,
+    first_byte: int = 0,
+    last_byte: int | None = None,
+    *,
+    fetch_bytes: int = FETCH_BYTES,
+) -> Iterator[Fetch] | LayoutFinding:
+    """
+    What to ask of the `.log` object for the bytes [first_byte, last_byte] of the log.
+
+    Both are inclusive; an end beyond the log's is cut to it, and none is the log's own. Raises
+    `InvalidArgument` for an end before the start, and for a start where the log has no byte. A
+    finding says why the log cannot be read here. No fetch is larger than *fetch_bytes*, except one
+    of a single chunk.
+    """
+    chunks = manifest.chunks
+    original_bytes = chunks.original_bytes
+    if fetch_bytes <= 0:
+        msg = f"fetches of {fetch_bytes} bytes"
+        raise InvalidArgument(msg)
+    if not 0 <= first_byte < original_bytes:
+        msg = f"byte {first_byte} of a log of {original_bytes} bytes"
+        raise InvalidArgument(msg)
+    if last_byte is not None and last_byte < first_byte:
+        msg = f"bytes {first_byte} to {last_byte}: the end lies before the start"
+        raise InvalidArgument(msg)
+    last = original_bytes - 1 if last_byte is None else min(last_byte, original_bytes - 1)
+    refusal = _refusal(manifest)
+    if refusal is not None:
+        return refusal
+    if not manifest.is_compressed:
+        return _plain(first_byte, last, fetch_bytes)
+    return _compressed(chunks, first_byte, last, fetch_bytes)
+
+
+def plan_index_fetch(manifest: Manifest, part: SegmentPart) -> Fetch | LayoutFinding | None:
+    """
+    What to ask of the `.indexes` object for one index; `None` where it has no bytes.
+
+    An index that the segment does not have, and one that is empty, are both `None`; which it is
+    stands in the manifest.
+    """
+    if manifest.is_encrypted:
+        return _encrypted()
+    place = manifest.indexes.place(part)
+    if place is None or not place.size_bytes:
+        return None
+    return Fetch(place.position, place.next_position - 1)
+
+
+def _refusal(manifest: Manifest) -> LayoutFinding | None:
+    """Why a log cannot be read by its manifest here."""
+    chunks = manifest.chunks
+    if manifest.is_encrypted:
+        return _encrypted()
+    if not manifest.is_compressed:
+        if is_stored_plain(chunks):
+            return None
+        detail = f"{chunks.original_bytes} bytes, stored as they are in {chunks.stored_bytes}"
+        return LayoutFinding(LayoutFault.INCONSISTENT, detail)
+    largest = min(chunks.original_chunk_bytes, chunks.original_bytes)
+    if largest > CHUNK_BYTES_MAX:
+        detail = f"chunks of {largest} bytes, at most {CHUNK_BYTES_MAX} are inflated"
+        return LayoutFinding(LayoutFault.TOO_LARGE, detail)
+    if not chunks.least_stored_chunk_bytes:
+        # No frame is that short, and a range of no bytes cannot be asked for.
+        return LayoutFinding(LayoutFault.INCONSISTENT, "a compressed chunk of 0 bytes")
+    return None
+
+
+def _encrypted() -> LayoutFinding:
+    return LayoutFinding(LayoutFault.ENCRYPTED, "its key is needed, and is known to brokers only")
+
+
+def _plain(first_byte: int, last_byte: int, fetch_bytes: int) -> Iterator[Fetch]:
+    for start in range(first_byte, last_byte + 1, fetch_bytes):
+        yield Fetch(start, min(start + fetch_bytes - 1, last_byte))
+
+
+def _compressed(
+    chunks: ChunkIndex, first_byte: int, last_byte: int, fetch_bytes: int
+) -> Iterator[Fetch]:
+    together: list[Chunk] = []
+    first_number = first_byte // chunks.original_chunk_bytes
+    for number in range(first_number, last_byte // chunks.original_chunk_bytes + 1):
+        chunk = chunks.chunk(number)
+        end = chunk.stored_start + chunk.stored_bytes
+        if together and end - together[0].stored_start > fetch_bytes:
+            yield _joined(together, first_byte, last_byte)
+            together = []
+        together.append(chunk)
+    yield _joined(together, first_byte, last_byte)
+
+
+def _joined(chunks: list[Chunk], first_byte: int, last_byte: int) -> Fetch:
+    last = chunks[-1]
+    last_stored = last.stored_start + last.stored_bytes - 1
+    return Fetch(chunks[0].stored_start, last_stored, tuple(chunks), first_byte, last_byte)

@@ -1,0 +1,113 @@
+"""
+How the files of one partition are read, wherever they lie, and streams of them. No I/O here.
+
+A source keeps nothing open between calls and is made of plain values, so that it can be sent to
+other processes; who reads 2 GB through it holds a few pieces of `PIECE_BYTES` at a time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+PIECE_BYTES = 4 * 1024 * 1024
+"""Read at once: few requests to a remote source, and little memory."""
+
+
+class FileFacts(NamedTuple):
+    """What a source says of a file before it is read."""
+
+    size_bytes: int
+    modified_ms: int
+
+
+class PartitionFiles(Protocol):
+    """
+    The files of one partition, read-only: a folder, or what somebody else's folder is served by.
+
+    Raises `LogUnavailable` when waiting may help and `LogNotPermitted` when only an operator can.
+    Files may change and vanish at any time.
+    """
+
+    def facts(self) -> Mapping[str, FileFacts]:
+        """Every file by its name, as it is now."""
+        ...
+
+    def read(self, name: str, start: int, size: int) -> bytes:
+        """
+        The bytes [start, start + size) of a file: fewer only where the file ends before, none
+        where there is no such file any more.
+        """
+        ...
+
+
+class FileStream:
+    """
+    One file from its start to the size that its source told, each byte read once and in order.
+
+    When the source gives other than it said, the stream ends, and `finding` says so. *on_piece* is
+    called with every piece, so that a reader can hash or send what is checked.
+    """
+
+    def __init__(
+        self,
+        files: PartitionFiles,
+        name: str,
+        size: int,
+        part: SegmentPart,
+        *,
+        piece_bytes: int = PIECE_BYTES,
+        on_piece: Callable[[bytes], object] | None = None,
+    ) -> None:
+        self.name = name
+        self.size = max(size, 0)
+        self.part = part
+        self.position = 0
+        self.piece_bytes = piece_bytes
+        self.finding: Finding | None = None
+        self._files = files
+        self._on_piece = on_piece
+
+    @property
+    def left(self) -> int:
+        """How many bytes have not been read."""
+        return self.size - self.position
+
+    def next_piece(self) -> bytes:
+        """The next bytes; none at the end, and none after a finding."""
+        if self.finding is not None:
+            return b""
+        asked = min(self.piece_bytes, self.left)
+        if asked == 0:
+            if self._files.read(self.name, self.size, 1):
+                self._changed(f"more than the {self.size} bytes that were told")
+            return b""
+        piece = self._files.read(self.name, self.position, asked)
+        if len(piece) != asked:
+            self._changed(f"{len(piece)} of {asked} bytes at byte {self.position} of {self.size}")
+            return b""
+        self.position += asked
+        if self._on_piece is not None:
+            self._on_piece(piece)
+        return piece
+
+    def _changed(self, detail: str) -> None:
+        self.finding = Finding(self.part, FindingKind.CHANGED, f"{self.name}: {detail}")
+
+
+def read_whole(
+    files: PartitionFiles, name: str, size: int, part: SegmentPart, bytes_max: int
+) -> bytes | Finding:
+    """A small file at once; one that is larger than *bytes_max* is not read."""
+    if size > bytes_max:
+        detail = f"{name}: {size} bytes, at most {bytes_max} are read"
+        return Finding(part, FindingKind.TOO_LARGE, detail)
+    stream = FileStream(files, name, size, part, piece_bytes=bytes_max)
+    content = stream.next_piece()
+    if content and stream.finding is None:
+        stream.next_piece()
+    return content if stream.finding is None else stream.finding

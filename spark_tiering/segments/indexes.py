@@ -1,0 +1,128 @@
+"""
+Offset index and time index, judged against the log by what they mean. Pure but for the streams.
+
+An offset index is right when each entry's position begins a batch and every batch before that
+position ends below the entry's offset: then a look-up never begins too late. A time index is right
+when nothing up to an entry's offset is later than its time, and when its last time is the largest
+of the segment: brokers take that for the age of the segment. Both ascend. How far entries lie
+apart is nobody's business: it depends on version, settings and restarts of the broker.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from spark_tiering.segments.entries import IndexEntries
+from spark_tiering.segments.findings import Finding, FindingKind
+
+if TYPE_CHECKING:
+    from spark_tiering.segments.files import FileStream
+    from spark_tiering.segments.walking import LogBatch
+
+_OFFSET_ENTRY = struct.Struct(">ii")
+_TIME_ENTRY = struct.Struct(">qi")
+
+
+class OffsetIndexJudge:
+    """Judges an offset index while the batches of its log pass by, from the first one on."""
+
+    def __init__(self, stream: FileStream, base_offset: int) -> None:
+        self._entries = IndexEntries(stream, _OFFSET_ENTRY)
+        self._base_offset = base_offset
+        self._last_offset = base_offset - 1
+        self._previous = (-1, -1)
+        self._check_order()
+
+    def note(self, batch: LogBatch) -> None:
+        """Take in the next batch."""
+        entry = self._entries.current
+        if entry is not None and entry[1] <= batch.position:
+            offset, position = self._base_offset + entry[0], entry[1]
+            if position < batch.position:
+                self._found(FindingKind.WRONG, f"no batch begins at byte {position}")
+            elif offset <= self._last_offset:
+                detail = f"offset {offset}, yet offset {self._last_offset} lies before its byte"
+                self._found(FindingKind.WRONG, f"{detail} {position}")
+            else:
+                self._previous = (entry[0], entry[1])
+                self._entries.advance()
+                self._check_order()
+        self._last_offset = batch.last_offset
+
+    def finish(self) -> Finding | None:
+        """Say what is wrong once every batch has passed; None when nothing is."""
+        entry = self._entries.current
+        last_offset = self._base_offset + self._previous[0]
+        if entry is not None:
+            self._found(FindingKind.OUTSIDE, f"byte {entry[1]} lies behind the last batch")
+        elif self._entries.finding is None and last_offset > self._last_offset:
+            detail = f"offset {last_offset} of the last entry, the log ends at {self._last_offset}"
+            self._found(FindingKind.OUTSIDE, detail)
+        return self._entries.finding
+
+    def _check_order(self) -> None:
+        entry = self._entries.current
+        if entry is None:
+            return
+        is_first = self._previous == (-1, -1)
+        if entry[0] <= self._previous[0] or entry[1] <= self._previous[1]:
+            self._found(FindingKind.UNORDERED, f"{entry} follows {self._previous}")
+        elif is_first and not any(entry):
+            # The first batch never has an entry: these are the zeros of a file never filled.
+            self._found(FindingKind.WRONG, "an entry of zeros")
+
+    def _found(self, kind: FindingKind, detail: str) -> None:
+        self._entries.found(kind, detail)
+
+
+class TimeIndexJudge:
+    """Judges a time index while the batches of its log pass by, from the first one on."""
+
+    def __init__(self, stream: FileStream, base_offset: int) -> None:
+        self._entries = IndexEntries(stream, _TIME_ENTRY)
+        self._base_offset = base_offset
+        self._last_offset = base_offset - 1
+        self._newest_ms = -1
+        self._previous = (-1, 0)
+        self._check_order()
+
+    def note(self, batch: LogBatch) -> None:
+        """Take in the next batch."""
+        entry = self._entries.current
+        while entry is not None and batch.last_offset > self._base_offset + entry[1]:
+            self._pass(entry)
+            entry = self._entries.current
+        self._newest_ms = max(self._newest_ms, batch.max_timestamp_ms)
+        self._last_offset = batch.last_offset
+
+    def finish(self) -> Finding | None:
+        """Say what is wrong once every batch has passed; None when nothing is."""
+        while (entry := self._entries.current) is not None:
+            offset = self._base_offset + entry[1]
+            if offset > self._last_offset:
+                detail = f"offset {offset}, the log ends at {self._last_offset}"
+                self._entries.found(FindingKind.OUTSIDE, detail)
+            else:
+                self._pass(entry)
+        if self._entries.finding is None and self._previous[0] != self._newest_ms:
+            detail = (
+                f"the largest time is {self._newest_ms}, the last entry has {self._previous[0]}"
+            )
+            self._entries.found(FindingKind.WRONG, detail)
+        return self._entries.finding
+
+    def _pass(self, entry: tuple[int, ...]) -> None:
+        """Every batch up to the entry's offset has been seen."""
+        if self._newest_ms > entry[0]:
+            detail = f"{entry[0]} up to offset {self._base_offset + entry[1]}"
+            self._entries.found(FindingKind.WRONG, f"{detail}, yet there is {self._newest_ms}")
+            return
+        self._previous = (entry[0], entry[1])
+        self._entries.advance()
+        self._check_order()
+
+    def _check_order(self) -> None:
+        entry = self._entries.current
+        if entry is not None and (entry[0] <= self._previous[0] or entry[1] < self._previous[1]):
+            self._entries.found(FindingKind.UNORDERED, f"{entry} follows {self._previous}")

@@ -1,0 +1,171 @@
+"""
+What is to be written: contents, which can be sent again, and streams, which pass by once.
+
+A content tells its length and checksum beforehand, and is held to both while it is sent. A stream
+tells them when it has ended, or that it did not become whole and must not be kept.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from rlmm.errors import InvalidArgument
+from spark_tiering.layout.digests import continued_crc64nvme
+from spark_tiering.stores.outcomes import Refusal, Refused, Sum
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    Piece = bytes | bytearray | memoryview
+
+PIECE_BYTES = 1024 * 1024
+"""Read from a file at once."""
+
+
+class Content(Protocol):
+    """Bytes that are known beforehand and can be walked as often as needed."""
+
+    @property
+    def sum(self) -> Sum:
+        """Length and checksum."""
+
+    def pieces(self) -> Iterator[Piece]:
+        """All bytes from the beginning; an `OSError` says that the source failed."""
+
+
+class BytesContent:
+    """A content that is in memory."""
+
+    def __init__(self, content: Piece) -> None:
+        self._content = content
+        self.sum = Sum(len(content), continued_crc64nvme(0, content))
+
+    def pieces(self) -> Iterator[Piece]:
+        """All of it at once."""
+        if self.sum.size_bytes:
+            yield self._content
+
+
+class FileContent:
+    """A file that does not change; one that does all the same is noticed while it is sent."""
+
+    def __init__(self, path: Path, expected: Sum | None = None) -> None:
+        """
+        Where *expected* is not known, the file is read once for it, and raises what that raises.
+        """
+        self._path = path
+        self.sum = sum_of(self.pieces()) if expected is None else expected
+
+    def pieces(self) -> Iterator[bytes]:
+        """The file, a piece at a time; it is closed when the walk is given up."""
+        with self._path.open("rb", buffering=0) as file:
+            while piece := file.read(PIECE_BYTES):
+                yield piece
+
+
+class Stream(NamedTuple):
+    """
+    Bytes that pass by once. When they have ended, *told* says what they ought to have been.
+
+    `None` from *told* says that they did not become whole: nothing is kept of them.
+    """
+
+    pieces: Iterable[Piece]
+    told: Callable[[], Sum | None]
+
+
+class Measured:
+    """
+    Pieces that pass by, counted and summed up.
+
+    They end where the source fails with an `OSError`; everything else that it raises is raised.
+    """
+
+    def __init__(self, pieces: Iterable[Piece]) -> None:
+        self._pieces = pieces
+        self._size_bytes = 0
+        self._crc64nvme = 0
+        self._failure = ""
+
+    def __iter__(self) -> Iterator[Piece]:
+        source = iter(self._pieces)
+        while True:
+            try:
+                piece = next(source, None)
+            except OSError as error:
+                self._failure = f"the source failed after {self._size_bytes} bytes: {error}"
+                return
+            if piece is None:
+                return
+            self._size_bytes += len(piece)
+            self._crc64nvme = continued_crc64nvme(self._crc64nvme, piece)
+            yield piece
+
+    @property
+    def sum(self) -> Sum:
+        """What has passed so far."""
+        return Sum(self._size_bytes, self._crc64nvme)
+
+    def judge(self, expected: Sum | None) -> Refused | None:
+        """Why what has passed must not be kept; `None` where it is what it ought to be."""
+        if self._failure:
+            return Refused(Refusal.SOURCE, self._failure)
+        if expected is None:
+            detail = f"the source did not become whole, {self.sum} came of it"
+            return Refused(Refusal.SOURCE, detail)
+        if expected != self.sum:
+            return Refused(Refusal.SOURCE, f"the source gave {self.sum}, and told {expected}")
+        return None
+
+
+def sum_of(pieces: Iterable[Piece]) -> Sum:
+    """Length and checksum of everything that *pieces* gives; raises what it raises."""
+    size_bytes = crc64nvme = 0
+    for piece in pieces:
+        size_bytes += len(piece)
+        crc64nvme = continued_crc64nvme(crc64nvme, piece)
+    return Sum(size_bytes, crc64nvme)
+
+
+def stream_of(content: Content) -> Stream:
+    """A content as a stream of one walk."""
+    return Stream(walk(content), lambda: content.sum)
+
+
+def walk(content: Content) -> Iterator[Piece]:
+    """The pieces of a content, which is first asked for them when the walk begins."""
+    yield from content.pieces()
+
+
+def walk_through(stream: Stream) -> Sum | Refused:
+    """Walk a stream for its sum alone."""
+    measured = Measured(stream.pieces)
+    for _ in measured:
+        pass
+    return measured.judge(stream.told()) or measured.sum
+
+
+def cut(pieces: Iterable[Piece], part_bytes: int) -> Iterator[memoryview]:
+    """
+    The same bytes in parts of one size, the last one shorter; none where there are no bytes.
+
+    A part is memory that the next one is written into: it is used before another is asked for.
+    """
+    if part_bytes <= 0:
+        msg = f"parts of {part_bytes} bytes"
+        raise InvalidArgument(msg)
+    part = memoryview(bytearray(part_bytes))
+    filled = 0
+    for piece in pieces:
+        rest = memoryview(piece)
+        while rest:
+            taken = rest[: part_bytes - filled]
+            part[filled : filled + len(taken)] = taken
+            filled += len(taken)
+            rest = rest[len(taken) :]
+            if filled == part_bytes:
+                yield part
+                filled = 0
+    if filled:
+        yield part[:filled]

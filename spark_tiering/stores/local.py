@@ -1,0 +1,253 @@
+"""
+A folder as a store: the embedded default, with the contract of a bucket.
+
+What is being written lies under a reserved name and gets its own name by a hard link, which fails
+where that name is taken: so an object is there whole or not at all, and one of two writers wins.
+File and folder are synced before a write is told as done.
+
+A key is a path below the folder: where `x` is an object, `x/y` can be none. Folders that became
+empty stay.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import uuid
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rlmm.errors import ConfigError, StoreAbsent, StoreUnsuitable
+from spark_tiering.stores.content import FileContent, Measured, stream_of, walk_through
+from spark_tiering.stores.local_files import (
+    NOT_THERE,
+    list_keys,
+    make_folders,
+    raise_store_error,
+    read_range,
+    refused_or_raise,
+    sync_folder,
+)
+from spark_tiering.stores.outcomes import (
+    Absent,
+    ObjectFacts,
+    OpenUpload,
+    OutOfRange,
+    Refusal,
+    Refused,
+    StoreTraits,
+    Unknown,
+    Written,
+)
+from spark_tiering.stores.probing import refuses_second_put
+from spark_tiering.stores.protocol import RESERVED, check_key, check_range
+from spark_tiering.stores.reading import compare
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+    from typing import NoReturn, Self
+
+    from spark_tiering.stores.content import Content, Stream
+    from spark_tiering.stores.local_settings import LocalSettings
+    from spark_tiering.stores.outcomes import GetOutcome, Listed, PutOutcome, Sum
+
+WRITING = f"{RESERVED}writing"
+NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV}
+
+
+class LocalStore:
+    """The objects in one folder. It is made where its parent exists, else `StoreAbsent`."""
+
+    def __init__(self, settings: LocalSettings) -> None:
+        self._root = Path(settings.folder)
+        self._writing = self._root / WRITING
+        self._is_synced = settings.is_synced
+        try:
+            self._root.mkdir(exist_ok=True)
+        except FileNotFoundError as error:
+            msg = f"there is no folder {self._root.parent} to make the store {self._root} in"
+            raise StoreAbsent(msg) from error
+        except FileExistsError as error:
+            msg = f"the store {self._root} is no folder"
+            raise ConfigError(msg) from error
+        except OSError as error:
+            raise_store_error("open", self._root, error)
+
+    def __repr__(self) -> str:
+        return f"LocalStore({str(self._root)!r})"
+
+    def __reduce__(self) -> NoReturn:
+        msg = "stores are not sent to other processes: send the settings and open one there"
+        raise TypeError(msg)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Nothing is held open between calls."""
+
+    def put(self, key: str, content: Content) -> PutOutcome:
+        """Write *content* where nothing is yet; see `ObjectStore.put`."""
+        there = compare(self, key, content.sum)
+        return self._write(key, stream_of(content)) if isinstance(there, Absent) else there
+
+    def put_stream(self, key: str, stream: Stream) -> PutOutcome:
+        """The same for bytes that pass by once; see `ObjectStore.put_stream`."""
+        if isinstance(self.head(key, is_sum_wanted=False), Absent):
+            return self._write(key, stream)
+        passed = walk_through(stream)
+        return passed if isinstance(passed, Refused) else self._compared(key, passed)
+
+    def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | Absent:
+        """Length and time of a file; its checksum is computed from what lies there now."""
+        check_key(key)
+        path = self._root / key
+        try:
+            found = path.stat()
+            if not stat.S_ISREG(found.st_mode):
+                return self._absent(key)
+            crc64nvme = FileContent(path).sum.crc64nvme if is_sum_wanted else None
+        except OSError as error:
+            if error.errno in NOT_THERE:
+                return self._absent(key)
+            raise_store_error("head", path, error)
+        return ObjectFacts(found.st_size, crc64nvme, found.st_mtime_ns // 1_000_000)
+
+    def get(self, key: str, first_byte: int, last_byte: int) -> GetOutcome:
+        """The bytes of a range; see `ObjectStore.get`."""
+        check_key(key)
+        check_range(first_byte, last_byte)
+        path = self._root / key
+        try:
+            found = read_range(path, first_byte, last_byte)
+        except OSError as error:
+            if error.errno in NOT_THERE:
+                return self._absent(key)
+            raise_store_error("get", path, error)
+        return OutOfRange(key, first_byte) if found is None else found
+
+    def list(self, prefix: str = "") -> Iterator[Listed]:
+        """Every object whose key begins with *prefix*, in the order of the keys' bytes."""
+        self._absent(prefix)
+        try:
+            yield from list_keys(self._root, prefix, RESERVED)
+        except OSError as error:
+            raise_store_error("list", self._root, error)
+
+    def delete(self, key: str) -> None:
+        """Take the object away; one that is not there is no failure."""
+        check_key(key)
+        path = self._root / key
+        try:
+            path.unlink()
+            if self._is_synced:
+                sync_folder(path.parent)
+        except OSError as error:
+            if error.errno not in NOT_THERE:
+                raise_store_error("delete", path, error)
+            self._absent(key)
+
+    def open_uploads(self, prefix: str = "") -> Iterator[OpenUpload]:
+        """Every unfinished write of a key that begins with *prefix*, those at work included."""
+        self._absent(prefix)
+        try:
+            folders = sorted(self._writing.iterdir()) if self._writing.is_dir() else []
+            for folder in folders:
+                began_ms = folder.stat().st_mtime_ns // 1_000_000
+                for found in list_keys(folder, prefix, RESERVED):
+                    yield OpenUpload(found.key, folder.name, began_ms)
+        except OSError as error:
+            if error.errno not in NOT_THERE:
+                raise_store_error("list", self._writing, error)
+
+    def abort_upload(self, upload: OpenUpload) -> None:
+        """End an unfinished write and free its room; one that has ended is no failure."""
+        check_key(upload.key)
+        check_key(upload.upload_id)
+        try:
+            self._forget(self._writing / upload.upload_id / upload.key)
+        except OSError as error:
+            raise_store_error("abort", self._writing, error)
+
+    def probe(self, prefix: str) -> StoreTraits:
+        """Whether the folder's file system keeps the first of two writers' files."""
+        is_refused = refuses_second_put(self, prefix)
+        return StoreTraits(is_refused, is_refused, checks_sums=True, tells_sums=True)
+
+    def _absent(self, key: str) -> Absent:
+        """That there is no such object, unless the whole store is gone."""
+        if not self._root.is_dir():
+            msg = f"the folder {self._root} of the store is not there"
+            raise StoreAbsent(msg)
+        return Absent(key)
+
+    def _compared(self, key: str, expected: Sum) -> PutOutcome:
+        there = compare(self, key, expected)
+        if isinstance(there, Absent):
+            return Unknown(f"{key}: it was there, and was taken away meanwhile")
+        return there
+
+    def _write(self, key: str, stream: Stream) -> PutOutcome:
+        """Write under a reserved name, then give the file its own, if that is free."""
+        path, written = self._root / key, self._writing / uuid.uuid4().hex / key
+        try:
+            made = self._fill(written, stream)
+            return made if isinstance(made, Refused) else self._give_name(key, written, path, made)
+        except OSError as error:
+            return refused_or_raise("put", path, error)
+        finally:
+            with suppress(OSError):
+                self._forget(written)
+
+    def _fill(self, written: Path, stream: Stream) -> Sum | Refused:
+        make_folders(written.parent, self._root, is_synced=False)
+        measured = Measured(stream.pieces)
+        with written.open("xb", buffering=0) as file:
+            for piece in measured:
+                rest = memoryview(piece)
+                while rest:
+                    rest = rest[file.write(rest) :]
+            refused = measured.judge(stream.told())
+            if refused is None and self._is_synced:
+                os.fsync(file.fileno())
+        return refused or measured.sum
+
+    def _give_name(self, key: str, written: Path, path: Path, made: Sum) -> PutOutcome:
+        make_folders(path.parent, self._root, is_synced=self._is_synced)
+        try:
+            os.link(written, path)
+        except FileExistsError:
+            return self._compared(key, made)
+        except FileNotFoundError:
+            return Refused(Refusal.SWEPT, f"{key}: {written} was taken away while it was written")
+        except OSError as error:
+            if error.errno not in NO_LINKS:
+                raise
+            msg = f"{self._root}: its file system has no hard links, so no write can be conditional"
+            raise StoreUnsuitable(msg) from error
+        try:
+            if self._is_synced:
+                sync_folder(path.parent)
+        except OSError as error:
+            return Unknown(f"{key}: written, and its folder could not be synced: {error}")
+        return Written(made.size_bytes, made.crc64nvme)
+
+    def _forget(self, written: Path) -> None:
+        """Take an unfinished file away, with the folders that were made for it."""
+        written.unlink(missing_ok=True)
+        for folder in written.parents:
+            if folder == self._writing:
+                return
+            with suppress(FileNotFoundError, OSError):
+                folder.rmdir()

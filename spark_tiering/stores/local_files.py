@@ -1,0 +1,122 @@
+"""Files and folders below a local store: its steps, and what the system's refusals mean."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import TYPE_CHECKING, NoReturn
+
+from rlmm.errors import StoreNotPermitted, StoreUnavailable
+from spark_tiering.stores.outcomes import Listed, Refusal, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+NOT_PERMITTED = {errno.EACCES, errno.EPERM, errno.EROFS}
+REFUSALS = {
+    errno.ENOSPC: Refusal.NO_ROOM,
+    errno.EDQUOT: Refusal.NO_ROOM,
+    errno.EFBIG: Refusal.TOO_LARGE,
+    errno.ENAMETOOLONG: Refusal.KEY,
+    errno.ENOTDIR: Refusal.KEY,
+    errno.EISDIR: Refusal.KEY,
+    errno.EEXIST: Refusal.KEY,
+}
+"""What concerns one object alone."""
+NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}
+"""No object is where the system says this."""
+
+
+def raise_store_error(operation: str, path: Path, error: OSError) -> NoReturn:
+    """Raise what an error of the system means for the store as a whole."""
+    msg = f"{operation} {path}: {error.strerror or error}"
+    if error.errno in NOT_PERMITTED:
+        raise StoreNotPermitted(msg) from error
+    raise StoreUnavailable(msg) from error
+
+
+def refused_or_raise(operation: str, path: Path, error: OSError) -> Refused:
+    """The refusal where an error concerns one object; else it is raised for the store."""
+    reason = REFUSALS.get(error.errno or 0)
+    if reason is None:
+        raise_store_error(operation, path, error)
+    return Refused(reason, f"{operation} {path}: {error.strerror}")
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in *folder* outlast a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_folders(folder: Path, root: Path, *, is_synced: bool) -> None:
+    """Make *folder* and what lacks between it and *root*; their names are synced where wanted."""
+    missing = []
+    while folder != root and not folder.is_dir():
+        missing.append(folder)
+        folder = folder.parent
+    for made in reversed(missing):
+        made.mkdir(exist_ok=True)
+        if is_synced:
+            sync_folder(made.parent)
+
+
+def read_range(path: Path, first_byte: int, last_byte: int) -> bytes | None:
+    """The bytes of a range, cut to what there is; `None` where it begins behind the end."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise IsADirectoryError(errno.EISDIR, "no regular file")
+        if first_byte >= found.st_size:
+            return None
+        pieces = []
+        position, end = first_byte, min(last_byte + 1, found.st_size)
+        while position < end:
+            piece = os.pread(descriptor, end - position, position)
+            if not piece:
+                raise OSError(errno.EIO, "the file became shorter while it was read")
+            pieces.append(piece)
+            position += len(piece)
+        return b"".join(pieces)
+    finally:
+        os.close(descriptor)
+
+
+def list_keys(root: Path, prefix: str, reserved: str) -> Iterator[Listed]:
+    """
+    Every file below *root* whose path begins with *prefix*, in the order of the keys' bytes.
+
+    Names in *root* that begin with *reserved* are left out. One folder at a time is in memory.
+    """
+    folder, _, _ = prefix.rpartition("/")
+    yield from _walk(root / folder if folder else root, folder, prefix, reserved)
+
+
+def _walk(folder: Path, name: str, prefix: str, reserved: str) -> Iterator[Listed]:
+    try:
+        with os.scandir(folder) as entries:
+            found = [(entry, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    # A folder's keys stand where its name with the slash behind it belongs.
+    found.sort(key=lambda one: os.fsencode(one[0].name + ("/" if one[1] else "")))
+    for entry, is_folder in found:
+        key = f"{name}/{entry.name}" if name else entry.name
+        if key.startswith(reserved):
+            continue
+        if is_folder:
+            path = f"{key}/"
+            if path.startswith(prefix) or prefix.startswith(path):
+                yield from _walk(folder / entry.name, key, prefix, reserved)
+        elif key.startswith(prefix) and entry.is_file(follow_symlinks=False):
+            try:
+                facts = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            yield Listed(key, facts.st_size, facts.st_mtime_ns // 1_000_000)

@@ -1,0 +1,17 @@
+"""What can be said of a folder as a store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path  # noqa: TC003 - settings are read by their annotations
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSettings:
+    """A folder as a store."""
+
+    folder: Path
+    """Made where its parent exists: a whole path that is missing is more likely not mounted."""
+    is_synced: bool = True
+    """Off only where losing everything at a power cut is no loss: a metadata event may already tell
+    that the object is there."""

@@ -1,0 +1,72 @@
+"""
+From settings to their store. Settings travel; a store is opened where it is used, once a process.
+
+    s3://bucket      the bucket, prefixes belong to keys
+    /path, file:///path   the folder
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from rlmm.errors import ConfigError
+from spark_tiering.stores.local import LocalStore
+from spark_tiering.stores.local_settings import LocalSettings
+from spark_tiering.stores.s3_settings import S3Settings
+
+if TYPE_CHECKING:
+    from spark_tiering.stores.protocol import ObjectStore
+
+StoreSettings = LocalSettings | S3Settings
+
+_open: dict[tuple[int, StoreSettings], ObjectStore] = {}
+
+
+def parse_store(address: str, template: S3Settings | None = None) -> tuple[StoreSettings, str]:
+    """
+    The store that *address* names, and the prefix of keys behind its bucket.
+
+    What else is to be said of a bucket is taken from *template*. Raises `ConfigError` for what is
+    no store.
+    """
+    parts = urlsplit(address)
+    if parts.query or parts.fragment or parts.username or parts.password:
+        msg = "the address of a store has neither user, password, query nor fragment"
+        raise ConfigError(msg)
+    if parts.scheme == "s3":
+        prefix = parts.path.removeprefix("/")
+        if template is None:
+            return S3Settings(parts.netloc), prefix
+        return replace(template, bucket=parts.netloc), prefix
+    if parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path:
+        return LocalSettings(Path(unquote(parts.path))), ""
+    if not parts.scheme and address:
+        return LocalSettings(Path(address)), ""
+    msg = f"{address!r} is no store: s3://bucket/prefix or the path of a folder is one"
+    raise ConfigError(msg)
+
+
+def open_store(settings: StoreSettings) -> ObjectStore:
+    """A store of one's own, to be closed by who opened it."""
+    if isinstance(settings, LocalSettings):
+        return LocalStore(settings)
+    # Large, and not needed for a folder.
+    from spark_tiering.stores.s3 import S3Store  # noqa: PLC0415
+
+    return S3Store(settings)
+
+
+def process_store(settings: StoreSettings) -> ObjectStore:
+    """
+    The store of this process for *settings*, opened at the first call and kept.
+
+    A process that was forked opens its own: connections are not shared.
+    """
+    place = (os.getpid(), settings)
+    if place not in _open:
+        _open[place] = open_store(settings)
+    return _open[place]

@@ -1,0 +1,110 @@
+"""
+What every store does. The contract suite in `tests/conformance/stores` is its other half.
+
+Every call may raise `StoreUnavailable`, `StoreAbsent`, `StoreNotPermitted`, `CredentialsAbsent` and
+`StoreUnsuitable`, which say something of the store as a whole, and `InvalidArgument` for a key or a
+range that nobody can mean. A store is used by one thread at a time and closed by who opened it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Protocol
+
+from rlmm.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+    from typing import Self
+
+    from spark_tiering.stores.content import Content, Stream
+    from spark_tiering.stores.outcomes import (
+        Absent,
+        GetOutcome,
+        Listed,
+        ObjectFacts,
+        OpenUpload,
+        PutOutcome,
+        StoreTraits,
+    )
+
+KEY_BYTES_MAX = 1024
+RESERVED = ".rlmm-"
+"""No key begins with this: a folder keeps what is being written under such a name."""
+
+_UNUSABLE = re.compile(r"(^|/)(\.{0,2})(/|$)|[\x00-\x1f\x7f\\]")
+
+
+class ObjectStore(Protocol):
+    """Objects under keys, each written once, whole or not at all."""
+
+    def put(self, key: str, content: Content) -> PutOutcome:
+        """
+        Write *content* where nothing is yet.
+
+        What is there already is compared by length and checksum. Large contents are sent in parts.
+        A source that fails is refused; what else it raises is raised, and nothing is left behind.
+        """
+
+    def put_stream(self, key: str, stream: Stream) -> PutOutcome:
+        """
+        The same for bytes that pass by once, in memory for one part.
+
+        Where something is there already, the stream is walked to its end to be compared.
+        """
+
+    def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | Absent:
+        """What is told of an object; its checksum only where that is wanted and known."""
+
+    def get(self, key: str, first_byte: int, last_byte: int) -> GetOutcome:
+        """
+        The bytes of a range, both ends inclusive; an end beyond the object is cut to it.
+
+        Raises `InvalidArgument` for an end before the start. All of it is in memory.
+        """
+
+    def list(self, prefix: str = "") -> Iterator[Listed]:
+        """Every object whose key begins with *prefix*, once, in an order of the store's own."""
+
+    def delete(self, key: str) -> None:
+        """Take the object away; one that is not there is no failure."""
+
+    def open_uploads(self, prefix: str = "") -> Iterator[OpenUpload]:
+        """Every unfinished write of a key that begins with *prefix*, those at work included."""
+
+    def abort_upload(self, upload: OpenUpload) -> None:
+        """End an unfinished write and free its room; one that has ended is no failure."""
+
+    def probe(self, prefix: str) -> StoreTraits:
+        """See what the store really does, with objects under *prefix* that are taken away again."""
+
+    def close(self) -> None:
+        """Let go of connections. The store is not used any more."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+
+def check_key(key: str) -> None:
+    """Raise `InvalidArgument` for a key that not every store can have as it is."""
+    size_bytes = len(key.encode(errors="surrogatepass"))
+    if not 0 < size_bytes <= KEY_BYTES_MAX:
+        msg = f"a key of {size_bytes} bytes, 1 to {KEY_BYTES_MAX} are possible"
+        raise InvalidArgument(msg)
+    if _UNUSABLE.search(key) or key.startswith(RESERVED) or not key.isprintable():
+        msg = f"no store has the key {key[:300]!r}"
+        raise InvalidArgument(msg)
+
+
+def check_range(first_byte: int, last_byte: int) -> None:
+    """Raise `InvalidArgument` for a range that ends before it begins, or begins before 0."""
+    if first_byte < 0 or last_byte < first_byte:
+        msg = f"bytes {first_byte} to {last_byte}: the end lies before the start"
+        raise InvalidArgument(msg)

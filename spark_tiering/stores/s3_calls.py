@@ -1,0 +1,128 @@
+"""
+One request to S3, and its repeats. The only module that makes a client of boto3.
+
+The library's own repeats, checksums and readings of answers are off: what is tried again, and what
+an answer must be, is decided here, where it is known what the request was for. A client belongs to
+the process that made it, with the credentials that were found there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import boto3
+from botocore.config import Config
+
+import rlmm
+from spark_tiering.stores.s3_faults import SORTED, Fault, FaultKind, raise_fault, sort_fault
+from spark_tiering.stores.s3_policies import Repeats
+from spark_tiering.stores.s3_settings import Encryption
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn
+
+    from boto3 import S3Client
+
+    from spark_tiering.stores.s3_settings import S3Settings
+
+T = TypeVar("T")
+
+
+class S3Calls:
+    """Requests to one bucket."""
+
+    def __init__(self, settings: S3Settings, repeats: Repeats | None = None) -> None:
+        self.settings = settings
+        self.repeats = repeats or Repeats()
+        self._client = _open_client(settings)
+
+    def once(self, operation: str, call: Callable[[S3Client], T | Fault]) -> T | Fault:
+        """What *call* gives, or the fault that it ended with."""
+        try:
+            return call(self._client)
+        except SORTED as error:
+            return sort_fault(operation, error)
+
+    def ask(self, operation: str, call: Callable[[S3Client], T | Fault]) -> T | Fault:
+        """The same, tried again as often as the fault is worth it."""
+        return self.repeats.run(lambda: self.once(operation, call))
+
+    def give_up(self, fault: Fault) -> NoReturn:
+        """Raise what a fault that stayed means for the store as a whole."""
+        raise_fault(fault, self.settings.address)
+
+    def check_bucket(self) -> None:
+        """Raise `StoreAbsent` where there surely is no such bucket."""
+        answer = self.ask("HeadBucket", lambda client: client.head_bucket(**self.place))
+        if isinstance(answer, Fault):
+            if answer.kind is FaultKind.NO_KEY:
+                self.give_up(Fault(FaultKind.NO_BUCKET, answer.detail, answer.cause))
+            # Who may not ask for the bucket may still use it.
+            if answer.kind is not FaultKind.NO_RIGHTS:
+                self.give_up(answer)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """What every request says of the bucket."""
+        return {"Bucket": self.settings.bucket}
+
+    def at(self, key: str) -> dict[str, Any]:
+        """What every request about an object says."""
+        payer = {"RequestPayer": "requester"} if self.settings.is_requester_pays else {}
+        return {**self.place, "Key": key, **payer}
+
+    def making(self, key: str) -> dict[str, Any]:
+        """What a request says that makes an object."""
+        settings = self.settings
+        said = self.at(key)
+        if settings.encryption is not Encryption.OF_BUCKET:
+            said["ServerSideEncryption"] = settings.encryption.value
+        if settings.kms_key_id:
+            said["SSEKMSKeyId"] = settings.kms_key_id
+        if settings.storage_class:
+            said["StorageClass"] = settings.storage_class
+        return said
+
+    def if_absent(self) -> dict[str, Any]:
+        """The condition under which a key is written."""
+        return {"IfNoneMatch": "*"} if self.settings.has_conditional_puts else {}
+
+
+def _open_client(settings: S3Settings) -> S3Client:
+    try:
+        session = boto3.Session(
+            region_name=settings.region or None, profile_name=settings.profile or None
+        )
+        client = _client(session, settings, is_body_signed=False)
+        if settings.is_body_signed(client.meta.endpoint_url):
+            client.close()
+            client = _client(session, settings, is_body_signed=True)
+    except SORTED as error:
+        raise_fault(sort_fault("open", error), settings.address)
+    return client
+
+
+def _client(session: boto3.Session, settings: S3Settings, *, is_body_signed: bool) -> S3Client:
+    return session.client(
+        "s3",
+        endpoint_url=settings.endpoint or None,
+        verify=settings.ca_file or None,
+        config=Config(
+            connect_timeout=settings.connect_timeout_ms / 1_000,
+            read_timeout=settings.read_timeout_ms / 1_000,
+            tcp_keepalive=True,
+            retries={"total_max_attempts": 1},
+            s3={
+                "addressing_style": "path" if settings.is_path_style else "auto",
+                "payload_signing_enabled": is_body_signed,
+            },
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+            user_agent_extra=f"rlmm/{rlmm.__version__}",
+        ),
+    )

@@ -1,0 +1,164 @@
+"""
+Objects that are written in parts, by hand: one part in memory, each with its checksum, and the
+whole object's checksum and the condition where it is completed.
+
+Whatever ends a write that was begun, its upload is ended too. Where that fails, or the process is
+killed, it stays open until it is swept.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from rlmm.errors import StoreError
+from spark_tiering.layout.digests import crc64nvme_text
+from spark_tiering.stores.content import BytesContent, Measured, cut
+from spark_tiering.stores.outcomes import Absent, Refusal, Refused, Sum, Unknown, Written
+from spark_tiering.stores.s3_body import Body
+from spark_tiering.stores.s3_faults import Fault, FaultKind
+from spark_tiering.stores.s3_settings import PARTS_MAX
+from spark_tiering.stores.s3_writing import SinglePut, outcome_of, refused_or_raise
+
+if TYPE_CHECKING:
+    from spark_tiering.stores.content import Stream
+    from spark_tiering.stores.outcomes import Found, PutOutcome
+    from spark_tiering.stores.s3_calls import S3Calls
+    from spark_tiering.stores.s3_writing import Look
+
+_log = logging.getLogger(__name__)
+
+
+def put_parts(calls: S3Calls, look: Look, key: str, stream: Stream) -> PutOutcome:
+    """Write a stream; one that fits in a part becomes one request."""
+    measured = Measured(stream.pieces)
+    parts = cut(measured, calls.settings.part_bytes)
+    first = next(parts, memoryview(b""))
+    if len(first) < calls.settings.part_bytes:
+        refused = measured.judge(stream.told())
+        return refused or SinglePut(calls, look, key, BytesContent(first)).run()
+    upload_id = _begin(calls, key)
+    write = _PartsWrite(calls, look, key, upload_id)
+    outcome: PutOutcome | None = None
+    try:
+        refused = write.send(first)
+        while refused is None and (part := next(parts, None)) is not None:
+            refused = write.send(part)
+        refused = refused or measured.judge(stream.told())
+        outcome = refused or write.complete(measured.sum)
+        return outcome
+    finally:
+        if not isinstance(outcome, Written):
+            end_upload(calls, key, upload_id)
+
+
+def end_upload(calls: S3Calls, key: str, upload_id: str) -> bool:
+    """End an unfinished upload; whether it was this that ended it. Never raises for the store."""
+    answer = calls.ask(
+        "AbortMultipartUpload",
+        lambda client: client.abort_multipart_upload(**calls.at(key), UploadId=upload_id),
+    )
+    if isinstance(answer, Fault) and answer.kind not in (FaultKind.NO_UPLOAD, FaultKind.NO_KEY):
+        _log.warning("upload %s of %s stays open until it is swept: %s", upload_id, key, answer)
+    return not isinstance(answer, Fault)
+
+
+def _begin(calls: S3Calls, key: str) -> str:
+    answer = calls.ask(
+        "CreateMultipartUpload",
+        lambda client: client.create_multipart_upload(
+            **calls.making(key), ChecksumAlgorithm="CRC64NVME", ChecksumType="FULL_OBJECT"
+        ),
+    )
+    if isinstance(answer, Fault):
+        calls.give_up(answer)
+    return str(answer["UploadId"])
+
+
+class _PartsWrite:
+    """One upload that was begun."""
+
+    def __init__(self, calls: S3Calls, look: Look, key: str, upload_id: str) -> None:
+        self._calls = calls
+        self._look = look
+        self._key = key
+        self._upload_id = upload_id
+        self._sent: list[dict[str, Any]] = []
+        self._whole = Sum(0, 0)
+        self._uncertain: Fault | None = None
+
+    def send(self, part: memoryview) -> Refused | None:
+        """Send the next part; why the write ends here, `None` where it goes on."""
+        number = len(self._sent) + 1
+        if number > PARTS_MAX:
+            detail = f"more than {PARTS_MAX} parts of {self._calls.settings.part_bytes} bytes"
+            return Refused(Refusal.TOO_LARGE, detail)
+        content = BytesContent(part)
+        crc64nvme = crc64nvme_text(content.sum.crc64nvme)
+        answer = self._calls.ask(
+            "UploadPart",
+            lambda client: client.upload_part(
+                **self._calls.at(self._key),
+                UploadId=self._upload_id,
+                PartNumber=number,
+                Body=Body(content),
+                ContentLength=len(part),
+                ChecksumCRC64NVME=crc64nvme,
+            ),
+        )
+        if isinstance(answer, Fault):
+            return refused_or_raise(self._calls, answer)
+        self._sent.append(
+            {"PartNumber": number, "ETag": answer["ETag"], "ChecksumCRC64NVME": crc64nvme}
+        )
+        return None
+
+    def complete(self, whole: Sum) -> PutOutcome:
+        """Make the object of the parts, where nothing is yet."""
+        self._whole = whole
+        outcome: PutOutcome | Fault = self._calls.repeats.run(self._attempt)
+        if not isinstance(outcome, Fault):
+            return outcome
+        if self._uncertain is not None:
+            return self._end_uncertain(self._uncertain)
+        return outcome_of(self._calls, outcome, None, self._found)
+
+    def _attempt(self) -> PutOutcome | Fault:
+        answer = self._calls.once(
+            "CompleteMultipartUpload",
+            lambda client: client.complete_multipart_upload(
+                **self._calls.at(self._key),
+                **self._calls.if_absent(),
+                UploadId=self._upload_id,
+                MultipartUpload={"Parts": self._sent},
+                ChecksumCRC64NVME=crc64nvme_text(self._whole.crc64nvme),
+                ChecksumType="FULL_OBJECT",
+                MpuObjectSize=self._whole.size_bytes,
+            ),
+        )
+        if not isinstance(answer, Fault):
+            return Written(*self._whole)
+        if answer.is_uncertain:
+            self._uncertain = answer
+            try:
+                found = self._found()
+            except StoreError:
+                return answer
+            return answer if isinstance(found, Absent) else found
+        return answer
+
+    def _end_uncertain(self, uncertain: Fault) -> PutOutcome:
+        """After the end of the upload the key says what became of it."""
+        is_ended = end_upload(self._calls, self._key, self._upload_id)
+        try:
+            found = self._found()
+        except StoreError as error:
+            return Unknown(f"{uncertain}; then {error}")
+        if not isinstance(found, Absent):
+            return found
+        if is_ended:
+            self._calls.give_up(uncertain)
+        return Unknown(str(uncertain))
+
+    def _found(self) -> Found:
+        return self._look(self._key, self._whole)

@@ -1,0 +1,101 @@
+"""
+What is tried again, and how: by the class of the fault and nothing else.
+
+Pauses are drawn at random below a limit that doubles, so that many workers do not come back at the
+same moment. What is not named here is not tried again. Invariant: what is given at the end is the
+last attempt's own.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+
+from tenacity import Retrying, retry_if_result
+
+from spark_tiering.stores.s3_faults import Fault, FaultKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tenacity import RetryCallState
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Policy(NamedTuple):
+    """How often, and with what pauses."""
+
+    attempts_max: int
+    first_s: float
+    last_s: float
+
+    def pause_s(self, attempts: int) -> float:
+        """The longest pause after so many attempts that failed."""
+        return float(min(self.first_s * 2.0 ** min(attempts - 1, 32), self.last_s))
+
+
+POLICIES: Final[Mapping[FaultKind, Policy]] = {
+    # A store that asks for patience gets it: a minute and more in all.
+    FaultKind.THROTTLED: Policy(attempts_max=9, first_s=0.5, last_s=20.0),
+    FaultKind.UNREACHED: Policy(attempts_max=6, first_s=0.5, last_s=10.0),
+    # Each has cost a whole time-out already.
+    FaultKind.TIMED_OUT: Policy(attempts_max=4, first_s=0.5, last_s=5.0),
+    FaultKind.CUT: Policy(attempts_max=5, first_s=0.2, last_s=5.0),
+    FaultKind.SERVER: Policy(attempts_max=6, first_s=0.5, last_s=10.0),
+    # Bytes that are damaged again and again are damaged here, not on their way.
+    FaultKind.DAMAGED: Policy(attempts_max=3, first_s=0.1, last_s=1.0),
+    FaultKind.RACING: Policy(attempts_max=5, first_s=0.2, last_s=5.0),
+}
+
+
+class Repeats:
+    """Carries out attempts; *sleep* is passed in, so that nobody has to wait in a test."""
+
+    def __init__(self, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._sleep = sleep
+
+    def run(self, attempt: Callable[[], T | Fault]) -> T | Fault:
+        """What *attempt* gives at last; a fault only where no further attempt is worth it."""
+        retrying = Retrying(
+            sleep=self._sleep,
+            retry=retry_if_result(_is_repeated),
+            stop=_is_enough,
+            wait=_pause,
+            before_sleep=_tell,
+            retry_error_callback=_last_result,
+        )
+        return retrying(attempt)
+
+
+def _is_repeated(result: object) -> bool:
+    return isinstance(result, Fault) and result.kind in POLICIES
+
+
+def _is_enough(state: RetryCallState) -> bool:
+    return state.attempt_number >= POLICIES[_fault_of(state).kind].attempts_max
+
+
+def _pause(state: RetryCallState) -> float:
+    limit_s = POLICIES[_fault_of(state).kind].pause_s(state.attempt_number)
+    return random.uniform(limit_s / 2, limit_s)  # noqa: S311 - no secret
+
+
+def _tell(state: RetryCallState) -> None:
+    fault = _fault_of(state)
+    _log.info("request to the store is repeated after attempt %d: %s", state.attempt_number, fault)
+
+
+def _fault_of(state: RetryCallState) -> Fault:
+    fault = _last_result(state)
+    assert isinstance(fault, Fault)
+    return fault
+
+
+def _last_result(state: RetryCallState) -> object:
+    assert state.outcome is not None
+    return state.outcome.result()

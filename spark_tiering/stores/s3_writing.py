@@ -1,0 +1,129 @@
+"""
+One object in one conditional request, and what became of it when nobody said.
+
+After a fault that leaves it open whether the object was written, the key is looked at before
+anything is sent again: a repeat may then not be needed, and at the end it is known, or said to be
+unknown.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.errors import StoreError
+from spark_tiering.layout.digests import crc64nvme_text
+from spark_tiering.stores.outcomes import (
+    Absent,
+    Refusal,
+    Refused,
+    Sum,
+    Unknown,
+    Written,
+)
+from spark_tiering.stores.s3_body import IN_MEMORY_BYTES, Body
+from spark_tiering.stores.s3_faults import Fault, FaultKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from spark_tiering.stores.content import Content
+    from spark_tiering.stores.outcomes import Found, PutOutcome
+    from spark_tiering.stores.s3_calls import S3Calls
+
+    Look = Callable[[str, Sum], Found]
+
+REFUSALS = {
+    FaultKind.DAMAGED: Refusal.CHECKSUM,
+    FaultKind.TOO_LARGE: Refusal.TOO_LARGE,
+    FaultKind.NO_UPLOAD: Refusal.SWEPT,
+}
+"""Faults that concern one object alone."""
+
+
+def summed(expected: Sum) -> dict[str, str]:
+    """What a request says of the checksum of its body."""
+    # Some stores keep a sum only where its algorithm is named as well.
+    return {
+        "ChecksumAlgorithm": "CRC64NVME",
+        "ChecksumCRC64NVME": crc64nvme_text(expected.crc64nvme),
+    }
+
+
+class SinglePut:
+    """One write of one content, in one request and its repeats."""
+
+    def __init__(self, calls: S3Calls, look: Look, key: str, content: Content) -> None:
+        self._calls = calls
+        self._look = look
+        self._key = key
+        self._content = content
+        self._uncertain: Fault | None = None
+
+    def run(self) -> PutOutcome:
+        """What became of it; raises for what is the store's as a whole, or the source's own."""
+        outcome: PutOutcome | Fault = self._calls.repeats.run(self._attempt)
+        if not isinstance(outcome, Fault):
+            return outcome
+        return outcome_of(self._calls, outcome, self._uncertain, self._found)
+
+    def _attempt(self) -> PutOutcome | Fault:
+        body = Body(self._content)
+        expected = self._content.sum
+        is_small = expected.size_bytes <= IN_MEMORY_BYTES
+        answer = self._calls.once(
+            "PutObject",
+            lambda client: client.put_object(
+                **self._calls.making(self._key),
+                **self._calls.if_absent(),
+                Body=body.read() if is_small else body,
+                ContentLength=expected.size_bytes,
+                **summed(expected),
+            ),
+        )
+        if body.error is not None:
+            raise body.error
+        if body.refused is not None:
+            return body.refused
+        if not isinstance(answer, Fault):
+            return Written(*expected)
+        if answer.is_uncertain:
+            self._uncertain = answer
+            try:
+                found = self._found()
+            except StoreError:
+                return answer
+            return answer if isinstance(found, Absent) else found
+        return answer
+
+    def _found(self) -> Found:
+        return self._look(self._key, self._content.sum)
+
+
+def outcome_of(
+    calls: S3Calls,
+    fault: Fault,
+    uncertain: Fault | None,
+    look: Callable[[], Found],
+) -> PutOutcome:
+    """
+    What a write became that ended with *fault*, after *uncertain* at some attempt, if at one.
+
+    Raises what the fault means for the store as a whole where the object was surely not written.
+    """
+    if fault.kind in (FaultKind.EXISTS, FaultKind.RACING):
+        found = look()
+        if not isinstance(found, Absent):
+            return found
+        if fault.kind is FaultKind.EXISTS:
+            return Unknown(f"{fault.detail}: something was there, and was taken away meanwhile")
+    if uncertain is not None:
+        return Unknown(str(uncertain))
+    return refused_or_raise(calls, fault)
+
+
+def refused_or_raise(calls: S3Calls, fault: Fault) -> Refused:
+    """The refusal where a fault concerns one object; else it is raised for the store."""
+    reason = REFUSALS.get(fault.kind)
+    if reason is None:
+        calls.give_up(fault)
+    return Refused(reason, fault.detail)

@@ -1,0 +1,93 @@
+"""Every kind of store, for the contract that all of them keep."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spark_tiering.stores.outcomes import StoreTraits
+from tests.support.object_places import Bucket, Folder, Place, known_as, server_bucket, stub_bucket
+from tests.support.object_stub import ObjectStub
+from tests.support.s3_servers import ACCESS, SECRET, Server, moto_server, seaweedfs_server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from spark_tiering.stores.protocol import ObjectStore
+
+MOTO = {"has_ages": False, "is_atomic": False}
+"""It looks and then writes, and every upload of it began in 2010."""
+KINDS = ("folder", "stub", "moto", "seaweedfs")
+
+
+@pytest.fixture(autouse=True)
+def only_these_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The environment says who asks, and nothing else of the machine does."""
+    known_as(ACCESS, SECRET, tmp_path, monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One moto server."""
+    with moto_server(tmp_path_factory.mktemp("moto")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def seaweedfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One SeaweedFS server."""
+    with seaweedfs_server(tmp_path_factory.mktemp("seaweedfs")) as server:
+        yield server
+
+
+@pytest.fixture
+def stub() -> Iterator[ObjectStub]:
+    """The fake."""
+    with ObjectStub() as stub:
+        yield stub
+
+
+@pytest.fixture(params=KINDS)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """One of every kind."""
+    if request.param == "folder":
+        return Folder(path=tmp_path / "objects")
+    return bucket_of(request, request.param)
+
+
+@pytest.fixture(params=KINDS[1:])
+def bucket(request: pytest.FixtureRequest) -> Bucket:
+    """One of every kind that is asked over a connection."""
+    return bucket_of(request, request.param)
+
+
+@pytest.fixture
+def seaweedfs_bucket(seaweedfs: Server) -> Bucket:
+    """The bucket that looks at rights and checksums, in a process of its own."""
+    return server_bucket(seaweedfs)
+
+
+def bucket_of(request: pytest.FixtureRequest, kind: str) -> Bucket:
+    """The bucket of one kind; its server is started for the first who asks."""
+    if kind == "stub":
+        return stub_bucket(request.getfixturevalue("stub"))
+    if kind == "moto":
+        traits = StoreTraits(True, True, False, True)
+        return server_bucket(request.getfixturevalue("moto"), traits=traits, **MOTO)
+    return server_bucket(request.getfixturevalue("seaweedfs"))
+
+
+@pytest.fixture
+def store(place: Place) -> Iterator[ObjectStore]:
+    """A store over the place."""
+    with place.open() as store:
+        yield store
+
+
+@pytest.fixture
+def prefix() -> str:
+    """Keys of one test: servers are shared."""
+    return f"{uuid.uuid4().hex}/"

@@ -1,0 +1,136 @@
+"""What every store tells of what is there, and how it says what is not."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import InvalidArgument, StoreAbsent
+from spark_tiering.stores.outcomes import Absent, ObjectFacts, OutOfRange, Written
+from spark_tiering.stores.reading import read_whole
+from spark_tiering.stores.sweeping import sweep
+from tests.support.object_places import bytes_of, content
+
+if TYPE_CHECKING:
+    from spark_tiering.stores.protocol import ObjectStore
+    from tests.support.object_places import Place
+
+DAY_MS = 24 * 60 * 60 * 1_000
+
+
+def test_f124_range_when_asked_is_inclusive_and_cut_to_the_object(
+    store: ObjectStore, prefix: str
+) -> None:
+    """Both ends belong to a range, an end beyond the object is its end, a beginning is not."""
+    key, whole = f"{prefix}one.log", bytes_of(content(1_000))
+    store.put(key, content(1_000))
+    assert store.get(key, 0, 0) == whole[:1]
+    assert store.get(key, 10, 19) == whole[10:20]
+    assert store.get(key, 990, 5_000) == whole[990:]
+    assert store.get(key, 0, 10**12) == whole
+    assert store.get(key, 1_000, 1_001) == OutOfRange(key, 1_000)
+    assert store.get(f"{prefix}other", 0, 1) == Absent(f"{prefix}other")
+    with pytest.raises(InvalidArgument, match="the end lies before the start"):
+        store.get(key, 5, 4)
+    with pytest.raises(InvalidArgument):
+        store.get(key, -1, 4)
+
+
+def test_range_of_an_empty_object_when_asked_is_out_of_range(
+    store: ObjectStore, prefix: str
+) -> None:
+    """An empty object has no byte, and is not the same as none."""
+    key = f"{prefix}empty"
+    store.put(key, content(0))
+    assert store.get(key, 0, 0) == OutOfRange(key, 0)
+    assert list(read_whole(store, key, 0)) == []
+
+
+def test_listing_when_prefixes_are_alike_keeps_them_apart(store: ObjectStore, prefix: str) -> None:
+    """Every key comes once, over pages, and begins with the prefix."""
+    names = ["a-b/1", "a-b/2", "a.c", "a/1", "a/2/x", "a/2/y-é", "ab", "b"]
+    for number, name in enumerate(reversed(names)):
+        assert isinstance(store.put(f"{prefix}{name}", content(number)), Written)
+    found = sorted(store.list(prefix))
+    assert [listed.key for listed in found] == [f"{prefix}{name}" for name in names]
+    assert [listed.size_bytes for listed in found] == list(range(len(names) - 1, -1, -1))
+    for begin in ("a", "a/", "a/2", "a/2/", "a-", "c", "a/2/x/"):
+        keys = sorted(listed.key for listed in store.list(f"{prefix}{begin}"))
+        assert keys == [f"{prefix}{name}" for name in names if name.startswith(begin)]
+
+
+def test_times_when_told_are_of_now(store: ObjectStore, prefix: str) -> None:
+    """Listing and head tell when an object was made, in milliseconds."""
+    key = f"{prefix}one"
+    store.put(key, content(1))
+    facts = store.head(key, is_sum_wanted=False)
+    assert isinstance(facts, ObjectFacts)
+    now_ms = time.time() * 1_000
+    for modified_ms in (facts.modified_ms, next(store.list(prefix)).modified_ms):
+        assert abs(modified_ms - now_ms) < DAY_MS
+
+
+def test_f122_sweep_when_uploads_are_young_leaves_them(
+    place: Place, store: ObjectStore, prefix: str
+) -> None:
+    """Only what began before the moment is ended."""
+    if not place.has_ages:
+        pytest.skip("this server tells one time for all uploads")
+    place.leave_open(f"{prefix}one")
+    now_ms = int(time.time() * 1_000)
+    assert sweep(store, prefix, now_ms - DAY_MS) == ()
+    assert [upload.key for upload in sweep(store, prefix, now_ms + DAY_MS)] == [f"{prefix}one"]
+    assert list(store.open_uploads(prefix)) == []
+
+
+def test_probe_when_made_tells_what_the_store_does_and_leaves_nothing(
+    place: Place, store: ObjectStore, prefix: str
+) -> None:
+    """What a store does is seen, not believed."""
+    assert store.probe(prefix) == place.traits
+    assert list(store.list(prefix)) == []
+    assert list(store.open_uploads(prefix)) == []
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["", "/a", "a/", "a//b", "../a", "a/../b", "./a", "a\n", "a\\b", ".rlmm-writing/a", "x" * 1025],
+    ids=["none", "root", "end", "gap", "up", "middle", "here", "line", "back", "ours", "long"],
+)
+def test_key_that_not_every_store_can_have_when_used_is_refused(
+    store: ObjectStore, key: str
+) -> None:
+    """Keys are names of objects, never ways through folders."""
+    for use in (lambda: store.put(key, content(1)), lambda: store.head(key)):
+        with pytest.raises(InvalidArgument):
+            use()
+    with pytest.raises(InvalidArgument):
+        store.get(key, 0, 1)
+    with pytest.raises(InvalidArgument):
+        store.delete(key)
+
+
+def test_store_when_its_place_is_gone_says_so(place: Place) -> None:
+    """A bucket or folder that is not there is an error of its own, never an empty one."""
+    with place.open_absent() as store:
+        with pytest.raises(StoreAbsent, match=r"nobody-made-this|unmounted"):
+            store.head("a/b")
+        with pytest.raises(StoreAbsent):
+            store.get("a/b", 0, 1)
+        with pytest.raises(StoreAbsent):
+            list(store.list("a/"))
+        with pytest.raises(StoreAbsent):
+            store.put("a/b", content(1))
+        with pytest.raises(StoreAbsent):
+            store.put("a/b", content(7_000_000))
+        with pytest.raises(StoreAbsent):
+            store.delete("a/b")
+
+
+def test_store_when_sent_to_another_process_is_refused(store: ObjectStore) -> None:
+    """Connections and credentials stay where they were made."""
+    with pytest.raises(TypeError, match="send the settings"):
+        pickle.dumps(store)

@@ -1,0 +1,99 @@
+"""What holds for every bucket: who may, who is not known, and how much memory a write takes."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import CredentialsAbsent, StoreNotPermitted
+from spark_tiering.stores.content import Stream, sum_of
+from spark_tiering.stores.outcomes import Written
+from spark_tiering.stores.s3_settings import GIB, MIB
+from spark_tiering.stores.sweeping import left_behind
+from tests.support.object_places import PART_BYTES, content
+from tests.support.s3_servers import READER, SECRET
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.support.object_places import Bucket
+
+
+class Pattern:
+    """A large content that is never in memory."""
+
+    def __init__(self, size_bytes: int) -> None:
+        self._piece = bytes(range(256)) * (MIB // 256)
+        self._count = size_bytes // MIB
+        self.sum = sum_of(self.pieces())
+
+    def pieces(self) -> Iterator[bytes]:
+        """One piece, again and again."""
+        return (self._piece for _ in range(self._count))
+
+
+@pytest.mark.parametrize("way", ["request", "parts", "stream"])
+def test_f123_put_of_a_large_object_takes_the_memory_of_a_part(
+    seaweedfs_bucket: Bucket, prefix: str, way: str
+) -> None:
+    """Whatever its size, an object is never in memory; a part of it is."""
+    given = Pattern(48 * MIB)
+    with seaweedfs_bucket.opened(single_put_bytes=GIB if way == "request" else MIB) as store:
+        store.head(f"{prefix}warm")
+        tracemalloc.start()
+        try:
+            if way == "stream":
+                stream = Stream(given.pieces(), lambda: given.sum)
+                outcome = store.put_stream(f"{prefix}one", stream)
+            else:
+                outcome = store.put(f"{prefix}one", given)
+            _, peak_bytes = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert outcome == Written(*given.sum)
+    assert peak_bytes < (2 * MIB if way == "request" else PART_BYTES + 2 * MIB)
+
+
+def test_store_when_it_may_only_read_says_so_and_leaves_nothing(
+    seaweedfs_bucket: Bucket, prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rights that do not suffice are an error of their own, for one request and for parts."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", READER)
+    with seaweedfs_bucket.opened() as store:
+        for size_bytes in (10, 11 * MIB):
+            with pytest.raises(StoreNotPermitted, match="AccessDenied"):
+                store.put(f"{prefix}one", content(size_bytes))
+        assert list(left_behind(store, prefix, 2**62)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "secret"), [("nobody", SECRET), (READER, "not-the-secret")], ids=["name", "secret"]
+)
+def test_store_when_credentials_are_wrong_says_so_without_them(
+    seaweedfs_bucket: Bucket, name: str, secret: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Credentials that are not known or not right are refused; no message repeats them."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", name)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", secret)
+    with seaweedfs_bucket.opened() as store:
+        with pytest.raises(StoreNotPermitted) as caught:
+            list(store.list("a/"))
+        assert secret not in str(caught.value) + repr(store)
+
+
+def test_f127_store_when_there_are_no_credentials_names_where_they_are_looked_for(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody's request is never sent; the message is the chain that was walked."""
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    with bucket.opened() as store:
+        for ask in (
+            lambda: store.put("a/b", content(1)),
+            lambda: store.get("a/b", 0, 1),
+            lambda: list(store.list("")),
+        ):
+            with pytest.raises(CredentialsAbsent, match=r"env, assume-role, .*, iam-role"):
+                ask()

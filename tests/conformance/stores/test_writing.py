@@ -1,0 +1,234 @@
+"""What every store does with what is written: once, whole, or not at all."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import LogUnavailable
+from spark_tiering.stores.content import BytesContent, Stream
+from spark_tiering.stores.outcomes import (
+    Absent,
+    AlreadyThere,
+    Conflict,
+    ObjectFacts,
+    Refusal,
+    Refused,
+    Sum,
+    Written,
+)
+from spark_tiering.stores.reading import read_whole
+from spark_tiering.stores.s3_settings import MIB
+from tests.support.object_places import PART_BYTES, bytes_of, content, cut_off
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spark_tiering.stores.outcomes import PutOutcome
+    from spark_tiering.stores.protocol import ObjectStore
+    from tests.support.object_places import Place
+
+SIZES = (0, 1, 100_000, 2 * MIB, 11 * MIB)
+"""Nothing, in one piece, in one request with a body of its own, and in three parts."""
+SIZE_NAMES = ("empty", "byte", "piece", "request", "parts")
+
+
+class Lying:
+    """A content that gives other than it tells."""
+
+    def __init__(self, given: BytesContent, told: Sum) -> None:
+        self._given = given
+        self.sum = told
+
+    def pieces(self) -> Iterator[bytes | bytearray | memoryview]:
+        """What it is."""
+        return self._given.pieces()
+
+
+class Failing:
+    """A content whose source fails in the middle."""
+
+    def __init__(self, given: BytesContent, error: Exception, *, is_begun: bool = True) -> None:
+        self._given = given
+        self._is_begun = is_begun
+        self._error = error
+        self.sum = given.sum
+
+    def pieces(self) -> Iterator[bytes]:
+        """Half of it, and then the failure; of nothing, the failure at once."""
+        if not self._is_begun:
+            raise self._error
+        return cut_off(self._given, self.sum.size_bytes // 2, self._error)
+
+
+def read(store: ObjectStore, key: str) -> bytes:
+    """All of an object."""
+    facts = store.head(key)
+    assert isinstance(facts, ObjectFacts)
+    return b"".join(read_whole(store, key, facts.size_bytes))
+
+
+def assert_nothing_is_left(store: ObjectStore, prefix: str) -> None:
+    """Neither an object nor an unfinished one."""
+    assert list(store.list(prefix)) == []
+    assert list(store.open_uploads(prefix)) == []
+
+
+@pytest.mark.parametrize("size_bytes", SIZES, ids=SIZE_NAMES)
+def test_f107_f128_put_when_repeated_writes_once(
+    store: ObjectStore, prefix: str, size_bytes: int
+) -> None:
+    """The first writes, the second finds it by length and checksum, others are left alone."""
+    key, given, other = f"{prefix}one.log", content(size_bytes), content(size_bytes or 1, 1)
+    assert store.put(key, given) == Written(*given.sum)
+    facts = store.head(key)
+    assert isinstance(facts, ObjectFacts)
+    assert (facts.size_bytes, facts.crc64nvme) == given.sum
+    again = store.put(key, given)
+    assert isinstance(again, AlreadyThere)
+    assert again.facts.size_bytes == size_bytes
+    assert isinstance(store.put(key, other), Conflict)
+    assert isinstance(store.put(key, content(size_bytes + 1)), Conflict)
+    assert read(store, key) == bytes_of(given)
+    assert list(store.open_uploads(prefix)) == []
+
+
+@pytest.mark.parametrize(
+    "size_bytes",
+    [0, 100_000, PART_BYTES, 2 * PART_BYTES, 11 * MIB],
+    ids=["empty", "piece", "one-part", "two-parts", "odd-parts"],
+)
+def test_stream_when_written_is_what_passed_by(
+    store: ObjectStore, prefix: str, size_bytes: int
+) -> None:
+    """A stream becomes the same object, and is compared where one is there."""
+    key, given, other = f"{prefix}one.log", content(size_bytes), content(size_bytes or 1, 1)
+    whole = bytes_of(given)
+    pieces = (whole[start : start + 70_000] for start in range(0, size_bytes, 70_000))
+    assert store.put_stream(key, Stream(pieces, lambda: given.sum)) == Written(*given.sum)
+    assert read(store, key) == whole
+    again = store.put_stream(key, Stream(given.pieces(), lambda: given.sum))
+    assert isinstance(again, AlreadyThere)
+    conflict = store.put_stream(key, Stream(other.pieces(), lambda: other.sum))
+    assert isinstance(conflict, Conflict)
+    assert list(store.open_uploads(prefix)) == []
+
+
+@pytest.mark.parametrize("size_bytes", [2 * MIB, 11 * MIB], ids=SIZE_NAMES[3:])
+@pytest.mark.parametrize("told", ["other", "longer", "shorter", "not-whole"])
+def test_put_when_the_source_is_other_than_told_writes_nothing(
+    store: ObjectStore, prefix: str, size_bytes: int, told: str
+) -> None:
+    """What was told is held to, by content and by stream, before an object is there."""
+    given = content(size_bytes)
+    wrong: dict[str, Sum | None] = {
+        "other": Sum(size_bytes, given.sum.crc64nvme ^ 1),
+        "longer": Sum(size_bytes + 1, given.sum.crc64nvme),
+        "shorter": Sum(size_bytes - 1, given.sum.crc64nvme),
+        "not-whole": None,
+    }
+    outcomes: list[PutOutcome] = [
+        store.put_stream(f"{prefix}a", Stream(given.pieces(), lambda: wrong[told]))
+    ]
+    expected = wrong[told]
+    if expected is not None and expected.size_bytes:
+        outcomes.append(store.put(f"{prefix}b", Lying(given, expected)))
+    for outcome in outcomes:
+        assert isinstance(outcome, Refused)
+        assert outcome.reason is Refusal.SOURCE
+    assert_nothing_is_left(store, prefix)
+
+
+@pytest.mark.parametrize("size_bytes", [2 * MIB, 13 * MIB], ids=["request", "parts"])
+def test_f108_f122_put_when_the_source_cannot_be_read_leaves_nothing(
+    store: ObjectStore, prefix: str, size_bytes: int
+) -> None:
+    """A read error in the middle is a refusal; no object and no open upload is left."""
+    given, error = content(size_bytes), OSError(5, "Input/output error")
+    failing = Failing(given, error)
+    for outcome in (
+        store.put(f"{prefix}a", failing),
+        store.put_stream(f"{prefix}b", Stream(failing.pieces(), lambda: given.sum)),
+    ):
+        assert isinstance(outcome, Refused)
+        assert outcome.reason is Refusal.SOURCE
+        assert "Input/output error" in outcome.detail
+    at_once = store.put(f"{prefix}c", Failing(given, error, is_begun=False))
+    assert isinstance(at_once, Refused)
+    assert at_once.reason is Refusal.SOURCE
+    assert_nothing_is_left(store, prefix)
+
+
+@pytest.mark.parametrize("size_bytes", [2 * MIB, 13 * MIB], ids=["request", "parts"])
+def test_put_when_the_source_raises_its_own_error_leaves_nothing(
+    store: ObjectStore, prefix: str, size_bytes: int
+) -> None:
+    """An error that is not about reading belongs to the source's owner and is raised as it is."""
+    given = content(size_bytes)
+    failing = Failing(given, LogUnavailable("the source is away"))
+    with pytest.raises(LogUnavailable, match="the source is away"):
+        store.put(f"{prefix}a", failing)
+    with pytest.raises(LogUnavailable, match="the source is away"):
+        store.put_stream(f"{prefix}b", Stream(failing.pieces(), lambda: given.sum))
+    assert_nothing_is_left(store, prefix)
+
+
+@pytest.mark.parametrize("size_bytes", [100_000, 11 * MIB], ids=["piece", "parts"])
+def test_put_when_many_write_at_once_lets_one_win(
+    place: Place, prefix: str, size_bytes: int
+) -> None:
+    """Of writers with other contents exactly one writes, and its object is whole."""
+    if not place.is_atomic:
+        pytest.skip("this server looks and then writes")
+    key = f"{prefix}one.log"
+    count = 6 if size_bytes < MIB else 2
+    contents = [content(size_bytes, seed) for seed in range(count)]
+
+    def write(given: BytesContent) -> PutOutcome:
+        with place.open() as store:
+            return store.put(key, given)
+
+    with ThreadPoolExecutor(count) as threads:
+        outcomes = list(threads.map(write, contents))
+    winners = [
+        given
+        for given, outcome in zip(contents, outcomes, strict=True)
+        if isinstance(outcome, Written)
+    ]
+    assert len(winners) == 1
+    assert sum(isinstance(outcome, Conflict) for outcome in outcomes) == count - 1
+    with place.open() as store:
+        assert read(store, key) == bytes_of(winners[0])
+        assert list(store.open_uploads(prefix)) == []
+
+
+def test_f118_delete_when_nothing_is_there_is_no_failure(store: ObjectStore, prefix: str) -> None:
+    """An object is taken away once; asking again changes nothing."""
+    key = f"{prefix}one.log"
+    store.put(key, content(10))
+    store.delete(key)
+    assert store.head(key) == Absent(key)
+    store.delete(key)
+    store.delete(f"{prefix}never/was.log")
+    assert isinstance(store.put(key, content(10, 1)), Written)
+
+
+def test_f121_f122_unfinished_write_is_no_object_and_is_swept_by_prefix(
+    place: Place, store: ObjectStore, prefix: str
+) -> None:
+    """What a killed writer left is listed apart, and is ended without touching its neighbours."""
+    keys = [f"{prefix}{name}" for name in ("a/1.log", "a/2.log", "a/2.log.more", "a/3", "b/1.log")]
+    for key in keys:
+        place.leave_open(key)
+    assert list(store.list(prefix)) == []
+    assert store.head(keys[0]) == Absent(keys[0])
+    assert sorted(upload.key for upload in store.open_uploads(prefix)) == keys
+    found = list(store.open_uploads(f"{prefix}a/"))
+    assert sorted(upload.key for upload in found) == keys[:4]
+    for upload in found:
+        store.abort_upload(upload)
+        store.abort_upload(upload)
+    assert [upload.key for upload in store.open_uploads(prefix)] == keys[4:]
+    assert isinstance(store.put(keys[4], content(10)), Written)

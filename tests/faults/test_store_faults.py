@@ -1,0 +1,360 @@
+"""What becomes of an object when requests are refused, lost, cut and damaged on their way."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import StoreNotPermitted, StoreUnavailable
+from spark_tiering.stores.content import Stream
+from spark_tiering.stores.outcomes import (
+    AlreadyThere,
+    Archived,
+    Conflict,
+    Listed,
+    ObjectFacts,
+    Refusal,
+    Refused,
+    Unknown,
+    Written,
+)
+from spark_tiering.stores.s3_faults import FaultKind
+from spark_tiering.stores.s3_policies import POLICIES
+from spark_tiering.stores.s3_settings import MIB
+from tests.support.object_places import Bucket, bucket_at, bytes_of, content, known_as, stub_bucket
+from tests.support.object_stub import ObjectStub
+from tests.support.object_stub_requests import Kept, Trouble
+from tests.support.s3_servers import free_ports
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from spark_tiering.stores.s3 import S3Store
+
+KEY = "topic-id/0/segment.log"
+PIECE, REQUEST, PARTS = 100_000, 2 * MIB, 11 * MIB
+SILENCE_MS = 150
+
+
+@pytest.fixture(autouse=True)
+def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The fake does not look at them."""
+    known_as("somebody", "something", tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def stub() -> Iterator[ObjectStub]:
+    """The store that fails as it is told."""
+    with ObjectStub() as stub:
+        yield stub
+
+
+@pytest.fixture
+def bucket(stub: ObjectStub) -> Bucket:
+    """Its bucket."""
+    return stub_bucket(stub)
+
+
+@pytest.fixture
+def store(bucket: Bucket) -> Iterator[S3Store]:
+    """A store that waits for an answer only for a moment."""
+    with bucket.opened(read_timeout_ms=SILENCE_MS) as store:
+        yield store
+
+
+def count(stub: ObjectStub, operation: str) -> int:
+    """How often an operation was asked for."""
+    return stub.operations().count(operation)
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [Trouble.THROTTLED, Trouble.BROKEN, Trouble.CUT, Trouble.DAMAGED],
+)
+@pytest.mark.parametrize("size_bytes", [PIECE, REQUEST], ids=["piece", "request"])
+def test_put_when_a_request_fails_is_repeated_until_it_is_written(
+    stub: ObjectStub, store: S3Store, bucket: Bucket, trouble: Trouble, size_bytes: int
+) -> None:
+    """A refusal, a cut and damage cost a repeat and a pause; the object is what was sent."""
+    stub.befall("PutObject", trouble, trouble)
+    given = content(size_bytes)
+    assert store.put(KEY, given) == Written(*given.sum)
+    assert stub.objects[KEY].content == bytes_of(given)
+    assert count(stub, "PutObject") == 3
+    assert len(bucket.pauses) == 2
+
+
+@pytest.mark.parametrize("trouble", [Trouble.ANSWER_LOST, Trouble.ANSWER_LATE])
+def test_f126_put_when_the_answer_is_lost_is_looked_for_and_not_repeated(
+    stub: ObjectStub, store: S3Store, trouble: Trouble
+) -> None:
+    """A write that the store accepted and did not confirm is found by length and checksum."""
+    stub.befall("PutObject", trouble)
+    given = content(REQUEST)
+    assert isinstance(store.put(KEY, given), AlreadyThere)
+    assert stub.objects[KEY].content == bytes_of(given)
+    assert stub.operations()[-2:] == ["PutObject", "HeadObject"]
+
+
+def test_f126_put_when_another_object_is_found_after_a_lost_answer_is_a_conflict(
+    stub: ObjectStub, store: S3Store
+) -> None:
+    """What is found is compared, never taken for one's own."""
+    stub.befall("PutObject", Trouble.NOT_DONE_LATE)
+    store.head(KEY)
+    stub.objects[KEY] = Kept(bytes_of(content(PIECE, 1)))
+    assert isinstance(store.put(KEY, content(PIECE)), Conflict)
+    assert stub.objects[KEY].content == bytes_of(content(PIECE, 1))
+
+
+def test_f126_put_when_nobody_ever_answers_is_unknown(stub: ObjectStub, store: S3Store) -> None:
+    """Where the last attempt had no answer and nothing is there yet, it may still come."""
+    attempts = POLICIES[FaultKind.TIMED_OUT].attempts_max
+    stub.befall("PutObject", *[Trouble.NOT_DONE_LATE] * attempts)
+    outcome = store.put(KEY, content(PIECE))
+    assert isinstance(outcome, Unknown)
+    assert "PutObject" in outcome.detail
+    assert count(stub, "PutObject") == attempts
+
+
+def test_f126_put_when_looking_fails_too_is_settled_by_the_condition(
+    stub: ObjectStub, store: S3Store
+) -> None:
+    """A repeat meets the object of the first attempt, and finds that it is its own."""
+    store.head(KEY)
+    stub.befall("PutObject", Trouble.ANSWER_LOST)
+    stub.befall("HeadObject", Trouble.DENIED)
+    assert isinstance(store.put(KEY, content(PIECE)), AlreadyThere)
+    assert count(stub, "PutObject") == 2
+
+
+def test_put_when_the_store_keeps_asking_for_patience_gives_up_and_nothing_is_there(
+    stub: ObjectStub, store: S3Store, bucket: Bucket
+) -> None:
+    """Patience has an end, pauses grow to a limit, and it is known that nothing was written."""
+    policy = POLICIES[FaultKind.THROTTLED]
+    stub.befall("PutObject", *[Trouble.THROTTLED] * 100)
+    with pytest.raises(StoreUnavailable, match="SlowDown"):
+        store.put(KEY, content(PIECE))
+    assert count(stub, "PutObject") == policy.attempts_max
+    assert len(bucket.pauses) == policy.attempts_max - 1
+    for attempt, pause_s in enumerate(bucket.pauses, 1):
+        assert policy.pause_s(attempt) / 2 <= pause_s <= policy.pause_s(attempt) <= policy.last_s
+    assert not stub.objects
+
+
+def test_put_when_bytes_are_damaged_again_and_again_is_refused(
+    stub: ObjectStub, store: S3Store
+) -> None:
+    """The store never keeps what does not have its checksum."""
+    stub.befall("PutObject", *[Trouble.DAMAGED] * 9)
+    outcome = store.put(KEY, content(PIECE))
+    assert isinstance(outcome, Refused)
+    assert outcome.reason is Refusal.CHECKSUM
+    assert not stub.objects
+
+
+def test_range_when_the_answer_is_short_is_asked_for_again(
+    stub: ObjectStub, store: S3Store, bucket: Bucket
+) -> None:
+    """Half of a range is never taken for all of it."""
+    store.put(KEY, content(PIECE))
+    troubles = (Trouble.SHORT, Trouble.ANSWER_LOST, Trouble.ANSWER_LATE, Trouble.THROTTLED)
+    stub.befall("GetObject", *troubles)
+    assert store.get(KEY, 10, PIECE) == bytes_of(content(PIECE))[10:]
+    assert len(bucket.pauses) == len(troubles)
+
+
+def test_range_when_the_answer_stays_short_is_an_error(stub: ObjectStub, store: S3Store) -> None:
+    """Where no answer is whole, none is given."""
+    store.put(KEY, content(PIECE))
+    stub.befall("GetObject", *[Trouble.SHORT] * 100)
+    with pytest.raises(StoreUnavailable):
+        store.get(KEY, 0, PIECE)
+
+
+def test_listing_when_a_page_is_short_is_asked_for_again(stub: ObjectStub, store: S3Store) -> None:
+    """A page that cannot be read to its end is not the end of the listing."""
+    keys = [f"a/{number}" for number in range(7)]
+    stub.objects = {key: Kept(b"x") for key in keys}
+    stub.befall("ListObjectsV2", Trouble.SHORT, Trouble.BROKEN, Trouble.ANSWER_LOST)
+    found: list[Listed] = list(store.list("a/"))
+    assert [listed.key for listed in found] == keys
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [Trouble.THROTTLED, Trouble.BROKEN, Trouble.CUT, Trouble.DAMAGED, Trouble.ANSWER_LOST],
+)
+def test_part_when_its_request_fails_is_sent_again(
+    stub: ObjectStub, store: S3Store, trouble: Trouble
+) -> None:
+    """A part is repeated alone, from memory, and the object is whole."""
+    stub.befall("UploadPart", trouble, trouble)
+    given = content(PARTS)
+    assert store.put_stream(KEY, Stream(given.pieces(), lambda: given.sum)) == Written(*given.sum)
+    assert stub.objects[KEY].content == bytes_of(given)
+    assert count(stub, "UploadPart") == 3 + 2
+    assert not stub.uploads
+
+
+@pytest.mark.parametrize("trouble", [Trouble.ANSWER_LOST, Trouble.ANSWER_LATE])
+def test_f126_completion_when_the_answer_is_lost_is_looked_for(
+    stub: ObjectStub, store: S3Store, trouble: Trouble
+) -> None:
+    """An upload that was completed and not confirmed is found as an object."""
+    stub.befall("CompleteMultipartUpload", trouble)
+    given = content(PARTS)
+    assert isinstance(store.put(KEY, given), AlreadyThere)
+    assert stub.objects[KEY].content == bytes_of(given)
+    assert count(stub, "CompleteMultipartUpload") == 1
+    assert not stub.uploads
+
+
+@pytest.mark.parametrize(
+    ("operation", "trouble", "error"),
+    [
+        ("CompleteMultipartUpload", Trouble.THROTTLED, StoreUnavailable),
+        ("CompleteMultipartUpload", Trouble.NOT_DONE_LATE, StoreUnavailable),
+        ("CompleteMultipartUpload", Trouble.DENIED, StoreNotPermitted),
+        ("UploadPart", Trouble.BROKEN, StoreUnavailable),
+        ("UploadPart", Trouble.DENIED, StoreNotPermitted),
+    ],
+)
+def test_f122_upload_when_it_cannot_go_on_is_ended(
+    stub: ObjectStub, store: S3Store, operation: str, trouble: Trouble, error: type[Exception]
+) -> None:
+    """No open upload is left, and it is known that there is no object."""
+    stub.befall(operation, *[trouble] * 100)
+    with pytest.raises(error):
+        store.put(KEY, content(PARTS))
+    assert not stub.uploads
+    assert not stub.objects
+
+
+def test_completion_when_nobody_answers_and_the_end_is_not_confirmed_is_unknown(
+    stub: ObjectStub, store: S3Store
+) -> None:
+    """Where neither the completion nor the end of an upload was answered, nobody knows."""
+    stub.befall("CompleteMultipartUpload", *[Trouble.NOT_DONE_LATE] * 4)
+    stub.befall("AbortMultipartUpload", *[Trouble.DENIED] * 2)
+    assert isinstance(store.put(KEY, content(PARTS)), Unknown)
+
+
+def test_upload_when_it_cannot_be_ended_is_named_and_left_to_the_sweep(
+    stub: ObjectStub, store: S3Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What stays open is in the log, and can be found."""
+    stub.befall("UploadPart", *[Trouble.DAMAGED] * 3)
+    stub.befall("AbortMultipartUpload", Trouble.DENIED)
+    with caplog.at_level(logging.WARNING):
+        outcome = store.put(KEY, content(PARTS))
+    assert isinstance(outcome, Refused)
+    (upload,) = store.open_uploads("topic")
+    assert upload.upload_id in caplog.text
+    assert KEY in caplog.text
+
+
+def test_upload_when_somebody_sweeps_it_is_refused(stub: ObjectStub, store: S3Store) -> None:
+    """A writer whose upload was ended by others writes nothing and says so."""
+    given = content(PARTS)
+
+    def pieces() -> Iterator[bytes]:
+        yield bytes_of(given)[: 6 * MIB]
+        stub.uploads.clear()
+        yield bytes_of(given)[6 * MIB :]
+
+    outcome = store.put_stream(KEY, Stream(pieces(), lambda: given.sum))
+    assert isinstance(outcome, Refused)
+    assert outcome.reason is Refusal.SWEPT
+    assert not stub.objects
+
+
+def test_upload_of_more_parts_than_can_be_when_written_is_refused(
+    stub: ObjectStub, store: S3Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end of the numbers of parts is met before the store refuses it, and nothing is left."""
+    monkeypatch.setattr("spark_tiering.stores.s3_parts.PARTS_MAX", 2)
+    outcome = store.put(KEY, content(PARTS))
+    assert isinstance(outcome, Refused)
+    assert outcome.reason is Refusal.TOO_LARGE
+    assert not stub.uploads
+
+
+def test_endpoint_that_ignores_conditions_when_probed_is_named(
+    stub: ObjectStub, store: S3Store
+) -> None:
+    """An endpoint that overwrites, or accepts what is damaged, is found out in one probe."""
+    stub.ignores_conditions = stub.ignores_sums = True
+    stub.tells_sums = False
+    traits = store.probe("a/")
+    assert traits == (False, False, False, False)
+    assert [finding.split(":")[0] for finding in traits.findings] == [
+        "conditional puts are ignored",
+        "conditional completion of uploads is ignored",
+        "wrong checksums are accepted",
+        "checksums are not told",
+    ]
+    assert not stub.objects
+    assert not stub.uploads
+
+
+@pytest.mark.parametrize("size_bytes", [PIECE, PARTS], ids=["piece", "parts"])
+def test_put_where_conditions_are_ignored_looks_first(
+    stub: ObjectStub, bucket: Bucket, size_bytes: int
+) -> None:
+    """Without conditions an object that is there is seen before anything is sent."""
+    stub.ignores_conditions = True
+    given = content(size_bytes)
+    with bucket.opened(has_conditional_puts=False) as store:
+        assert store.put(KEY, given) == Written(*given.sum)
+        assert isinstance(store.put(KEY, given), AlreadyThere)
+        assert isinstance(store.put(KEY, content(size_bytes, 1)), Conflict)
+    assert not [asked for asked in stub.asked if "if-none-match" in asked.headers]
+    assert stub.objects[KEY].content == bytes_of(given)
+
+
+def test_f128_object_without_a_checksum_when_compared_is_read(
+    stub: ObjectStub, store: S3Store
+) -> None:
+    """Where the store does not tell the checksum, the bytes do."""
+    stub.tells_sums = False
+    store.put(KEY, content(PIECE))
+    assert isinstance(store.put(KEY, content(PIECE)), AlreadyThere)
+    assert isinstance(store.put(KEY, content(PIECE, 1)), Conflict)
+    assert count(stub, "GetObject") == 2
+
+
+def test_archived_object_when_read_is_a_finding_of_its_own(
+    stub: ObjectStub, store: S3Store
+) -> None:
+    """An object that must be restored is neither absent nor an error, until it is restored."""
+    store.put(KEY, content(PIECE))
+    kept = stub.objects[KEY]
+    kept.storage_class = "GLACIER"
+    assert store.get(KEY, 0, 9) == Archived(KEY, "GLACIER")
+    facts = store.head(KEY)
+    assert isinstance(facts, ObjectFacts)
+    assert facts.is_archived
+    assert isinstance(store.put(KEY, content(PIECE)), AlreadyThere)
+    stub.tells_sums = False
+    asked = count(stub, "GetObject")
+    assert isinstance(store.put(KEY, content(PIECE)), Unknown)
+    assert count(stub, "GetObject") == asked
+    kept.restore = 'ongoing-request="false", expiry-date="Fri, 21 Dec 2035 00:00:00 GMT"'
+    assert store.get(KEY, 0, 9) == bytes_of(content(PIECE))[:10]
+    restored = store.head(KEY)
+    assert isinstance(restored, ObjectFacts)
+    assert not restored.is_archived
+
+
+def test_store_when_nobody_listens_is_unavailable() -> None:
+    """An address without a store is one error after a bounded number of attempts."""
+    (port,) = free_ports(1)
+    bucket = bucket_at(f"http://127.0.0.1:{port}", "any")
+    with bucket.opened() as store, pytest.raises(StoreUnavailable, match=str(port)):
+        store.put(KEY, content(PIECE))
+    assert len(bucket.pauses) == POLICIES[FaultKind.UNREACHED].attempts_max - 1

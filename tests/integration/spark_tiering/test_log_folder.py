@@ -1,0 +1,136 @@
+"""Segments in a folder, and how much memory large ones take."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable
+from spark_tiering.segments.findings import FindingKind, SegmentPart
+from spark_tiering.segments.folder import LogFolder
+from spark_tiering.segments.inspection import inspect_segment
+from spark_tiering.segments.listing import list_segments
+from tests.support.segments import example_partition, inspect_all
+from tests.support.tree import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GIB, MIB = 2**30, 2**20
+MEMORY_BYTES_MAX = 100 * MIB
+"""Half of what is asked for."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A partition's folder with the example in it."""
+    place = tmp_path / "orders-3"
+    place.mkdir()
+    for name, content in example_partition().contents.items():
+        (place / name).write_bytes(content)
+    (place / "00000000000000000000.log.deleted").write_bytes(b"gone soon")
+    (place / "deeper").mkdir()
+    return place
+
+
+def test_folder_when_it_is_read_then_has_what_its_files_have(folder: Path) -> None:
+    """The same partition, on disk: the same reports; folders in it are nobody's files."""
+    stored = LogFolder(str(folder))
+    facts = stored.facts()
+    assert "deeper" not in facts
+    log = folder / "00000000000000000120.log"
+    assert facts[log.name].size_bytes == 14_842
+    assert facts[log.name].modified_ms == log.stat().st_mtime_ns // 1_000_000
+    assert stored.read(log.name, 10, 20) == log.read_bytes()[10:30]
+    assert stored.read(log.name, 14_840, 20) == log.read_bytes()[14_840:]
+    reports, expected = inspect_all(stored), inspect_all(example_partition())
+    assert [report.parts for report in reports] == [report.parts for report in expected]
+
+
+def test_folder_when_it_is_sent_to_another_process_then_reads_the_same(folder: Path) -> None:
+    """Sources and segments are plain values: a task of a job gets them as they are."""
+    stored = LogFolder(str(folder))
+    sent = pickle.loads(pickle.dumps((stored, list_segments(stored.facts())[1])))
+    report = inspect_segment(*sent)
+    assert report.findings == ()
+    assert pickle.loads(pickle.dumps(report)).parts == report.parts
+
+
+def test_folder_when_a_file_vanishes_then_it_is_missing_or_changed(folder: Path) -> None:
+    """What the broker deletes under a reader is a finding, not an error."""
+    stored = LogFolder(str(folder))
+    segment = list_segments(stored.facts())[1]
+    gone = folder / "00000000000000000120.log"
+
+    class Vanishing(LogFolder):
+        def read(self, name: str, start: int, size: int) -> bytes:
+            gone.unlink(missing_ok=True)
+            return LogFolder.read(self, name, start, size)
+
+    report = inspect_segment(Vanishing(str(folder)), segment)
+    assert [(found.part, found.kind) for found in report.blockers] == [
+        (SegmentPart.LOG, FindingKind.CHANGED)
+    ]
+    again = inspect_segment(stored, segment)
+    assert [found.kind for found in again.blockers] == [FindingKind.MISSING]
+
+
+@pytest.mark.parametrize("name", ["nothing", "file"])
+def test_folder_when_there_is_none_then_says_so_in_one_line(tmp_path: Path, name: str) -> None:
+    """A path that is no folder is the caller's mistake."""
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(ConfigError, match=rf"no partition's folder: .*/{name}$"):
+        LogFolder(str(tmp_path / name)).facts()
+
+
+def test_folder_when_the_disk_fails_then_is_one_of_our_errors(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who may not read hears that, and who may hears that it is to be tried again."""
+    stored = LogFolder(str(folder))
+    with pytest.raises(LogUnavailable, match="deeper"):
+        stored.read("deeper", 0, 10)
+
+    def refuse(*_: object) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(LogNotPermitted, match=r"120\.log: Permission denied"):
+        stored.read("00000000000000000120.log", 0, 10)
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(LogNotPermitted, match="orders-3"):
+        stored.facts()
+
+
+@pytest.mark.parametrize(
+    ("log_bytes", "batch_bytes", "interval_bytes"),
+    [
+        pytest.param(256 * MIB, 16_384, 4096, id="usual batches"),
+        pytest.param(32 * MIB, 200, 0, id="an index entry for each of many batches"),
+        pytest.param(2 * GIB - 1, 16_384, 4096, id="2 GiB", marks=pytest.mark.long),
+        pytest.param(2 * GIB - 1, 1_000, 4096, id="2 GiB in small batches", marks=pytest.mark.long),
+    ],
+)
+def test_f123_segment_when_it_is_large_then_takes_no_memory_for_that(
+    log_bytes: int, batch_bytes: int, interval_bytes: int
+) -> None:
+    """The log is streamed; only the indexes that are made grow with it, up to a broker's limit."""
+    sizes = map(str, (log_bytes, batch_bytes, interval_bytes))
+    said = subprocess.run(
+        [sys.executable, "-m", "tests.support.inspecting_process", *sizes],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    told = json.loads(said.stdout)
+    assert told["blockers"] == []
+    assert told["size"] == log_bytes // batch_bytes * batch_bytes
+    assert told["index"] > 100_000
+    assert told["bytes"] < MEMORY_BYTES_MAX

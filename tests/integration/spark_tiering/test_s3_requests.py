@@ -1,0 +1,158 @@
+"""What requests to S3 say: conditions, checksums, signatures, encryption, classes, who pays."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.errors import CredentialsAbsent, StoreUnsuitable
+from spark_tiering.stores.content import Stream
+from spark_tiering.stores.s3_settings import MIB, BodySigning, Encryption
+from tests.support.object_places import Bucket, content, known_as, stub_bucket
+from tests.support.object_stub import ObjectStub
+from tests.support.object_stub_requests import Kept, Trouble
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+KEY = "topic-id/0/segment.log"
+SECRET = "nobody-may-ever-read-this"
+MAKING = ("PutObject", "CreateMultipartUpload")
+SENDING = ("PutObject", "UploadPart")
+
+
+@pytest.fixture(autouse=True)
+def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The fake does not look at them."""
+    known_as("somebody", SECRET, tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def stub() -> Iterator[ObjectStub]:
+    """The store that keeps what it was asked."""
+    with ObjectStub() as stub:
+        yield stub
+
+
+@pytest.fixture
+def bucket(stub: ObjectStub) -> Bucket:
+    """Its bucket."""
+    return stub_bucket(stub)
+
+
+def do_everything(bucket: Bucket, **settings: Any) -> None:
+    """Every kind of request at least once."""
+    with bucket.opened(**settings) as store:
+        store.put("one", content(10))
+        given = content(11 * MIB)
+        store.put_stream("large", Stream(given.pieces(), lambda: given.sum))
+        store.put_stream("broken", Stream(given.pieces(), lambda: None))
+        store.get("one", 0, 5)
+        list(store.list())
+        list(store.open_uploads())
+        store.delete("one")
+
+
+def said(stub: ObjectStub, header: str, *operations: str) -> set[str | None]:
+    """What requests of *operations* said in a header; of all of them where none is named."""
+    found = {
+        asked.headers.get(header)
+        for asked in stub.asked
+        if asked.operation in operations or (not operations and asked.operation != "HeadBucket")
+    }
+    assert found
+    return found
+
+
+def test_writing_requests_when_made_carry_condition_and_checksum(
+    stub: ObjectStub, bucket: Bucket
+) -> None:
+    """No object is written without the condition, and none without its checksum."""
+    do_everything(bucket)
+    assert said(stub, "if-none-match", "PutObject", "CompleteMultipartUpload") == {"*"}
+    assert None not in said(stub, "x-amz-checksum-crc64nvme", *SENDING, "CompleteMultipartUpload")
+    assert said(stub, "x-amz-checksum-type", "CreateMultipartUpload") == {"FULL_OBJECT"}
+    assert said(stub, "x-amz-mp-object-size", "CompleteMultipartUpload") == {str(11 * MIB)}
+    assert said(stub, "x-amz-server-side-encryption") == {None}
+    assert said(stub, "x-amz-storage-class") == {None}
+    assert said(stub, "x-amz-request-payer") == {None}
+
+
+@pytest.mark.parametrize(
+    ("signing", "is_signed"), [(BodySigning.AUTO, False), (BodySigning.ALWAYS, True)]
+)
+def test_bodies_when_sent_within_the_machine_are_signed_only_if_asked(
+    stub: ObjectStub, bucket: Bucket, signing: BodySigning, is_signed: bool
+) -> None:
+    """A body is read once more for a signature only where somebody wants it."""
+    do_everything(bucket, signing=signing)
+    signatures = said(stub, "x-amz-content-sha256", *SENDING)
+    assert (signatures == {"UNSIGNED-PAYLOAD"}) is not is_signed
+    if is_signed:
+        assert {len(signature or "") for signature in signatures} == {64}
+
+
+@pytest.mark.parametrize(
+    ("settings", "headers"),
+    [
+        ({"encryption": Encryption.S3}, {"x-amz-server-side-encryption": "AES256"}),
+        (
+            {"encryption": Encryption.KMS, "kms_key_id": "alias/tier"},
+            {
+                "x-amz-server-side-encryption": "aws:kms",
+                "x-amz-server-side-encryption-aws-kms-key-id": "alias/tier",
+            },
+        ),
+        ({"storage_class": "STANDARD_IA"}, {"x-amz-storage-class": "STANDARD_IA"}),
+    ],
+    ids=["sse-s3", "sse-kms", "class"],
+)
+def test_making_requests_when_settings_ask_for_it_say_how_objects_are_kept(
+    stub: ObjectStub, bucket: Bucket, settings: dict[str, Any], headers: dict[str, str]
+) -> None:
+    """Encryption and class are asked for wherever an object is made, in one request or in parts."""
+    do_everything(bucket, **settings)
+    for name, value in headers.items():
+        assert said(stub, name, *MAKING) == {value}
+
+
+def test_requests_when_the_requester_pays_all_say_so(stub: ObjectStub, bucket: Bucket) -> None:
+    """Who does not say so is refused by such a bucket, whatever is asked."""
+    do_everything(bucket, is_requester_pays=True)
+    assert said(stub, "x-amz-request-payer") == {"requester"}
+
+
+def test_endpoint_that_takes_no_ranges_when_asked_is_unsuitable(
+    stub: ObjectStub, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The whole object in place of a range is refused before it is read."""
+    stub.objects[KEY] = Kept(b"x" * 1_000)
+    monkeypatch.setattr(stub, "takes_ranges", False)
+    with bucket.opened() as store:
+        assert store.get(KEY, 0, 999) == b"x" * 1_000
+        for first_byte, last_byte in ((0, 9), (10, 1_500)):
+            with pytest.raises(StoreUnsuitable, match="got ''"):
+                store.get(KEY, first_byte, last_byte)
+
+
+def test_secret_when_everything_is_logged_is_nowhere(
+    stub: ObjectStub, bucket: Bucket, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither lines nor settings nor the store's own text tell who signs."""
+    stub.befall("PutObject", Trouble.THROTTLED, Trouble.ANSWER_LOST)
+    with caplog.at_level(logging.DEBUG, logger="spark_tiering"), bucket.opened() as store:
+        store.put(KEY, content(10))
+        text = repr(store) + repr(vars(store)) + repr(bucket.settings)
+    assert "is repeated" in caplog.text
+    assert SECRET not in caplog.text + text
+    assert SECRET.encode() not in pickle.dumps(bucket.settings)
+
+
+def test_profile_that_nobody_has_when_opened_is_absent_credentials(bucket: Bucket) -> None:
+    """A name that stands in no file is told with the places that were searched."""
+    with pytest.raises(CredentialsAbsent, match="no-such-profile"):
+        bucket.opened(profile="no-such-profile")

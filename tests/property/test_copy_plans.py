@@ -1,0 +1,326 @@
+"""
+Plans for any metadata and any source: what no plan may ever do.
+
+Whether copies overlap wrongly is judged by the literal model of Kafka's cache: what a broker found
+before, it finds after all that was planned, and so it does with every offset of what was planned.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, TypeVar
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlmm.conformance.model import CacheModel
+from rlmm.conformance.steps import SegmentFields, UpdateFields
+from rlmm.metadata.ids import SegmentId, Uuid
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.coverage import Coverage, spans_of
+from spark_tiering.plan.document import format_plan
+from spark_tiering.plan.inputs import Evidence, ObjectsFound, PartitionImage, Writer
+from spark_tiering.plan.planning import make_plan
+from spark_tiering.plan.reading import PlanUnreadable, parse_plan
+from spark_tiering.plan.reasons import Action, LeftOut, Mode
+from spark_tiering.plan.rules import OBJECTS_MAX, Budgets, Filters
+from spark_tiering.plan.staleness import why_stale
+from spark_tiering.plan.summary import summary
+from tests.support.builders import tp
+from tests.support.mutations import mutated
+from tests.support.plans import (
+    BROKER_ID,
+    NOW_MS,
+    copied,
+    example_plan,
+    metadata,
+    new_ids,
+    own_epochs,
+    rules,
+    segment,
+    source,
+)
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.plan.inputs import MetadataImage, SourcePartition
+    from spark_tiering.plan.planned import CopyPlan, PartitionPlan
+    from spark_tiering.plan.rules import PlanRules
+    from spark_tiering.segments.epochs import Epochs
+
+    World = tuple[PlanRules, MetadataImage, list[SourcePartition], list[Evidence]]
+
+T = TypeVar("T")
+
+STARTED, FINISHED, DELETING, _ = SegmentState
+OFFSETS_MAX = 40
+EXAMPLE = format_plan(example_plan())
+
+HISTORIES = st.lists(
+    st.tuples(st.integers(1, 2), st.integers(1, 20)), max_size=2
+).map(lambda steps: tuple(accumulate(steps, lambda at, by: (at[0] + by[0], at[1] + by[1]),
+                                     initial=(0, 0))))  # fmt: skip
+
+
+def seldom(draw: st.DrawFn, usual: T, *odd: T) -> T:
+    """The usual, and now and then something odd: else no two usual things would meet."""
+    return draw(st.sampled_from([usual] * 12 * len(odd) + list(odd)))
+
+
+@st.composite
+def images(
+    draw: st.DrawFn, number: int, history: Epochs, bounds: list[int], *, is_tidy: bool
+) -> PartitionImage:
+    """
+    Metadata of one partition: of this history or of another, with the source's bounds or others.
+
+    In a tidy one the tier ends where a segment of the source begins.
+    """
+    partition, segments = tp("orders", number), []
+    ranges = draw(st.lists(ranges_near(bounds), max_size=5))
+    tier_end = draw(st.sampled_from(bounds)) if bounds else 0
+    if is_tidy and tier_end > 0:
+        ranges = [(start, stop) for start, stop in ranges if start >= tier_end]
+        ranges.insert(0, (0, tier_end))
+    for at, (start, stop) in enumerate(ranges):
+        lineage = seldom(draw, history, history[:1], ((5, 0),), ())
+        epochs = own_epochs(lineage, start, stop) or ((draw(st.integers(-1, 4)), start),)
+        states = [STARTED, DELETING] if is_tidy else [STARTED, FINISHED, FINISHED, DELETING]
+        segments.append(
+            copied(
+                SegmentId(partition, Uuid.of(number + 1, at)),
+                start,
+                stop,
+                FINISHED if is_tidy and at == 0 < tier_end else draw(st.sampled_from(states)),
+                epochs,
+                broker_id=seldom(draw, BROKER_ID, 9),
+            )
+        )
+    watermarks = seldom(draw, [], [(history[-1][0], draw(st.integers(0, 60)))], [(4, 4)])
+    return PartitionImage(partition, tuple(segments), tuple(watermarks))
+
+
+def ranges_near(bounds: list[int]) -> st.SearchStrategy[tuple[int, int]]:
+    """Any ranges, and those of segments of the source."""
+    anywhere = st.tuples(st.integers(0, OFFSETS_MAX), st.integers(1, 15)).map(
+        lambda drawn: (drawn[0], drawn[0] + drawn[1])
+    )
+    return anywhere | st.sampled_from(list(pairwise(bounds))) if len(bounds) > 1 else anywhere
+
+
+@st.composite
+def sources(
+    draw: st.DrawFn, number: int, history: Epochs, bounds: list[int], *, is_tiered: bool
+) -> SourcePartition:
+    """What a source has of one partition."""
+    segments = [
+        segment(
+            base,
+            behind,
+            seldom(draw, own_epochs(history, base, behind), ((3, base),)),
+            size=seldom(draw, 1000, 0, 2**31),
+            newest_ms=seldom(draw, base, NOW_MS - 5, -1),
+            blockers=seldom(draw, (), ("log: torn\n\x1b[2J",)),
+            is_inspected=seldom(draw, True, False),
+        )
+        for base, behind in pairwise(bounds)
+    ]
+    has_active = draw(st.booleans())
+    if bounds and has_active:
+        segments.append(segment(bounds[-1], None))
+    return source(
+        segments,
+        partition=tp("orders", number),
+        history=seldom(draw, history, history[1:], None),
+        stable=seldom(draw, 10**6, 30, None),
+        is_tiered=is_tiered,
+        log_start=seldom(draw, 0, bounds[0] if bounds else 0, None),
+        retention_ms=draw(st.sampled_from([None, 5])),
+    )
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    """All that a plan is made from."""
+    mode = draw(st.sampled_from(Mode))
+    parts = []
+    for number in range(draw(st.integers(1, 3))):
+        history = draw(HISTORIES)
+        bounds = sorted(draw(st.sets(st.integers(0, OFFSETS_MAX + 20), max_size=6)))
+        is_tidy = (mode is Mode.ADOPT) == seldom(draw, True, False)
+        is_tiered = (mode is Mode.ADOPT) == seldom(draw, True, False)
+        found = draw(sources(number, history, bounds, is_tiered=is_tiered))
+        parts.append((draw(images(number, history, bounds, is_tidy=is_tidy)), found))
+    evidence = [
+        Evidence(
+            known.id,
+            seldom(draw, Writer.ENDED, Writer.FOREIGN, Writer.FOREIGN, Writer.ALIVE),
+            draw(st.sampled_from(ObjectsFound)),
+        )
+        for image, _ in parts
+        for known in image.segments
+        if seldom(draw, True, False)
+    ]
+    asked = rules(
+        mode,
+        filters=Filters(
+            age_ms_min=draw(st.sampled_from([0, 0, 3, 10**6])),
+            kept_local_bytes=draw(st.sampled_from([0, 0, 1500])),
+        ),
+        budgets=Budgets(
+            draw(st.none() | st.integers(0, 6000)),
+            draw(st.just(OBJECTS_MAX) | st.integers(0, 40)),
+            draw(st.none() | st.integers(0, 100)),
+        ),
+    )
+    are_known = [image for image, _ in parts if seldom(draw, True, False)]
+    return asked, metadata(*are_known), [found for _, found in parts], evidence
+
+
+def of_partition(world: MetadataImage, plan: PartitionPlan) -> PartitionImage | None:
+    """What the metadata says of it."""
+    return next((one for one in world.partitions if one.partition == plan.partition), None)
+
+
+@given(worlds())
+def test_any_plan_when_made_then_accounts_for_every_segment_and_open_copy(
+    world: World,
+) -> None:
+    """Copied or left out for a reason; gone on with, ended, or left open for a reason."""
+    asked, known, found, evidence = world
+    plan = make_plan(asked, known, found, evidence, new_ids())
+    for part, of_source in zip(
+        plan.partitions, sorted(found, key=lambda one: one.partition.partition), strict=True
+    ):
+        copies = {(one.start_offset, one.last_offset + 1) for one in part.copies}
+        listed = {tuple(one.listed) for one in of_source.segments}
+        left = {
+            tuple(one.listed)
+            for one in of_source.segments
+            for run in part.left_out
+            if run.first_offset <= one.listed.base_offset
+            and (run.next_offset is None or one.listed.base_offset < run.next_offset)
+        }
+        assert listed == (copies & listed) | left
+        assert not copies & left
+        assert sum(run.segments for run in part.left_out) == len(left)
+        image = of_partition(known, part)
+        opened = [] if image is None else image.segments
+        ids = [one.uuid for one in part.copies if one.action is not Action.COPY]
+        ids += [one.uuid for one in part.ends]
+        ids += [one.uuid for one in part.left_open]
+        assert sorted(ids) == sorted(
+            one.id.uuid for one in opened if one.state in {STARTED, DELETING}
+        )
+
+
+@given(worlds())
+def test_any_plan_when_made_then_leaves_no_gap_and_keeps_its_budgets(
+    world: World,
+) -> None:
+    """Below each copy every segment is copied or covered; costs are within every limit."""
+    asked, known, found, evidence = world
+    plan = make_plan(asked, known, found, evidence, new_ids())
+    for part in plan.partitions:
+        highest = max((one.last_offset for one in part.copies), default=-1)
+        below = [run for run in part.left_out if run.first_offset < highest]
+        assert {run.reason for run in below} <= {LeftOut.COVERED}
+        for lower, upper in pairwise(part.copies):
+            assert lower.last_offset < upper.start_offset
+            assert lower.turn < upper.turn
+            if asked.mode is Mode.ADOPT:
+                assert lower.last_offset + 1 == upper.start_offset
+    budgets, cost = asked.budgets, plan.cost
+    for limit, spent in zip(
+        (budgets.bytes_max, budgets.objects_max, budgets.requests_max), cost, strict=True
+    ):
+        assert limit is None or spent <= limit
+    assert [copy.turn for _, copy in plan.in_turn()] == list(range(len(plan.in_turn())))
+
+
+def model_of(image: PartitionImage, order: list[SegmentMetadata]) -> CacheModel:
+    """What a broker has after the finishes came in this order."""
+    model = CacheModel()
+    for epoch, highest in image.watermarks:
+        model.epoch(epoch).highest = highest
+    for one in order:
+        finish(model, str(one.id.uuid), one.start_offset, one.last_offset, one.epochs)
+    return model
+
+
+def finish(model: CacheModel, label: str, start: int, last: int, epochs: Epochs) -> None:
+    """A copy is started and finished."""
+    model.add(SegmentFields(label, start, last, epochs))
+    model.update(UpdateFields(label, FINISHED))
+
+
+def is_found(model: CacheModel, epoch: int, offset: int) -> bool:
+    """Whether a broker finds the offset."""
+    return model.get_from_slots(epoch, offset) is not None
+
+
+@given(worlds(), st.randoms(use_true_random=False))
+def test_any_plan_when_carried_out_then_brokers_find_what_they_found_and_what_was_copied(
+    world: World, random: Random
+) -> None:
+    """Along the history of leaders, whatever order the copies that are there were finished in."""
+    asked, known, found, evidence = world
+    plan = make_plan(asked, known, found, evidence, new_ids())
+    histories = {one.partition: one.history for one in found}
+    for part in plan.partitions:
+        image, history = of_partition(known, part), histories[part.partition]
+        if image is None or not part.copies:
+            continue
+        done = [one for one in image.segments if one.state is FINISHED]
+        model = model_of(image, random.sample(done, len(done)))
+        lineage = [
+            (span.epoch, offset)
+            for span in spans_of(history or (), 0, 80)
+            for offset in range(span.first_offset, span.next_offset)
+        ]
+        before = [one for one in lineage if is_found(model, *one)]
+        coverage = Coverage(done)
+        for copy in part.copies:
+            start, behind = copy.start_offset, copy.last_offset + 1
+            assert copy.lacking == coverage.lacks(copy.epochs, start, behind) != ()
+            if asked.mode is Mode.ADOPT:
+                assert copy.lacking == spans_of(copy.epochs, start, behind)
+            finish(model, str(copy.uuid), start, copy.last_offset, copy.epochs)
+        assert not [one for one in before if not is_found(model, *one)]
+        copied_offsets = [
+            (span.epoch, offset)
+            for copy in part.copies
+            for span in spans_of(copy.epochs, copy.start_offset, copy.last_offset + 1)
+            for offset in range(span.first_offset, span.next_offset)
+        ]
+        assert not [one for one in copied_offsets if not is_found(model, *one)]
+
+
+@given(worlds(), st.randoms(use_true_random=False))
+def test_any_plan_when_written_and_read_then_is_the_same_and_not_stale(
+    world: World, random: Random
+) -> None:
+    """Its document becomes the plan again; the same input in another order, the same document."""
+    asked, known, found, evidence = world
+    plan = make_plan(asked, known, found, evidence, new_ids())
+    content = format_plan(plan)
+    assert parse_plan(content) == plan
+    mixed = random.sample(found, len(found))
+    again: CopyPlan = make_plan(
+        asked, known, mixed, random.sample(evidence, len(evidence)), new_ids()
+    )
+    assert format_plan(again) == content
+    assert why_stale(plan, known, found) == ()
+    assert summary(plan).replace("\n", "").isprintable()
+
+
+@given(st.randoms(use_true_random=False))
+def test_any_bytes_when_read_as_a_plan_then_are_one_or_say_why_not(random: Random) -> None:
+    """Damage anywhere ends in a named value, and what is read is whole."""
+    found = parse_plan(mutated(random, EXAMPLE, [EXAMPLE]))
+    if isinstance(found, PlanUnreadable):
+        assert 0 < len(found.detail) <= 600
+    else:
+        assert found == example_plan()

@@ -1,0 +1,151 @@
+"""The list of stored sizes: the plugin's own vectors, and nothing lenient."""
+
+from __future__ import annotations
+
+import base64
+from array import array
+
+import pytest
+import zstandard
+
+from rlmm.errors import InvalidArgument
+from rlmm.metadata.ids import INT32_MAX
+from spark_tiering.layout.chunk_sizes import (
+    CHUNKS_MAX,
+    ENCODED_BYTES_MAX,
+    TEXT_CHARACTERS_MAX,
+    decode_sizes,
+    encode_sizes,
+    format_sizes,
+    parse_sizes,
+)
+from spark_tiering.layout.findings import LayoutFault, LayoutFinding
+
+VECTORS = {
+    "none": ([], "00000000"),
+    "one": ([213], "00000001 000000d5"),
+    "one byte each": (
+        [1_000_000, 1_000_010, 1_000_020, 777],
+        "00000004 000f4240 01 00 0a 14 00000309",
+    ),
+    "two bytes each": (
+        [0, 1000, 2, 44_002, 369],
+        "00000005 00000000 02 0000 03e8 0002 abe2 00000171",
+    ),
+    "equal": ([5, 5, 5, 9], "00000004 00000005 01 00 00 00 00000009"),
+    "one byte at its end": ([1, 256, 2], "00000003 00000001 01 00 ff 00000002"),
+    "two bytes at their start": ([1, 257, 2], "00000003 00000001 02 0000 0100 00000002"),
+    "three bytes": ([0, 0x10000, 0], "00000003 00000000 03 000000 010000 00000000"),
+    "four bytes": ([0, 0x7FFFFFFF, 0], "00000003 00000000 04 00000000 7fffffff 00000000"),
+}
+
+
+@pytest.mark.parametrize(("sizes", "encoded"), VECTORS.values(), ids=VECTORS)
+def test_sizes_when_encoded_are_the_plugins_bytes_and_back(sizes: list[int], encoded: str) -> None:
+    """The binary form is the plugin's, in both directions."""
+    assert encode_sizes(sizes) == bytes.fromhex(encoded)
+    assert decode_sizes(bytes.fromhex(encoded)) == array("q", sizes)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "text"),
+    [
+        pytest.param([10, 20, 30], "KLUv/SAPeQAAAAAAAwAAAAoBAAoAAAAe", id="three"),
+        pytest.param(
+            [1_000_000, 1_000_010, 1_000_020, 777],
+            "KLUv/SAQgQAAAAAABAAPQkABAAoUAAADCQ==",
+            id="four",
+        ),
+    ],
+)
+def test_text_of_sizes_when_written_is_the_plugins_and_back(sizes: list[int], text: str) -> None:
+    """Base64 and frame are the plugin's too, byte by byte, and it is read back."""
+    assert format_sizes(sizes) == text
+    assert parse_sizes(text) == array("q", sizes)
+
+
+@pytest.mark.parametrize("sizes", [[-1], [1, -1, 1], [2**31], [1, 2**31, 1]])
+def test_sizes_that_no_chunk_has_when_written_are_refused(sizes: list[int]) -> None:
+    """What the plugin could not read is not written."""
+    with pytest.raises(InvalidArgument, match="chunk"):
+        encode_sizes(sizes)
+
+
+def test_more_sizes_than_are_read_when_written_are_refused() -> None:
+    """What is written is read again, so there is one limit for both."""
+    with pytest.raises(InvalidArgument, match=f"at most {CHUNKS_MAX}"):
+        format_sizes(range(CHUNKS_MAX + 1))
+
+
+@pytest.mark.parametrize(
+    "encoded",
+    [
+        pytest.param("", id="nothing"),
+        pytest.param("000000", id="cut in the count"),
+        pytest.param("ffffffff", id="count below zero"),
+        pytest.param("0000ffff 00000000 01", id="count without values"),
+        pytest.param("0000ffff 00000000 00 00000000", id="count of values without bytes"),
+        pytest.param("00000000 00", id="a byte behind no sizes"),
+        pytest.param("00000001 000000d5 00", id="a byte behind one"),
+        pytest.param("00000001 ffffffff", id="one below zero"),
+        pytest.param("00000002", id="cut in the head"),
+        pytest.param("00000003 00000001 00 00000002", id="values of no bytes"),
+        pytest.param(
+            "00000003 00000001 05 0000000000 0000000000 00000002", id="values of five bytes"
+        ),
+        pytest.param("00000003 ffffffff 01 00 00 00000002", id="base below zero"),
+        pytest.param("00000003 00000001 01 00 ff 000002", id="cut in the last"),
+        pytest.param("00000003 00000001 01 00 ff 00000002 00", id="a byte behind all"),
+        pytest.param("00000003 7fffffff 04 00000000 00000001 00000002", id="a sum above int"),
+        pytest.param("00000003 00000000 04 00000000 ffffffff 00000002", id="a value above int"),
+    ],
+)
+def test_sizes_that_nobody_wrote_when_decoded_are_a_finding(encoded: str) -> None:
+    """A count that lies, bytes too few or too many, sizes that no chunk has: damaged."""
+    found = decode_sizes(bytes.fromhex(encoded))
+    assert isinstance(found, LayoutFinding)
+    assert found.kind is LayoutFault.DAMAGED
+
+
+def text_of(frame: bytes) -> str:
+    """The text of a frame, whatever it is."""
+    return base64.b64encode(frame).decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        pytest.param("", LayoutFault.DAMAGED, id="nothing"),
+        pytest.param("KLUv/SAPeQAA", LayoutFault.DAMAGED, id="cut"),
+        pytest.param("KLUv_SAPeQAAAAAAAwAAAAoBAAoAAAAe", LayoutFault.DAMAGED, id="another base64"),
+        pytest.param("KLUv/SAPeQAA\nAAAAAwAAAAoBAAoAAAAe", LayoutFault.DAMAGED, id="in two lines"),
+        pytest.param("größe", LayoutFault.DAMAGED, id="no ASCII"),
+        pytest.param(
+            text_of(zstandard.ZstdCompressor(write_content_size=False).compress(bytes(4))),
+            LayoutFault.DAMAGED,
+            id="size not said",
+        ),
+        pytest.param(
+            text_of(zstandard.ZstdCompressor().compress(bytes(ENCODED_BYTES_MAX + 1))),
+            LayoutFault.TOO_LARGE,
+            id="a byte more than the longest list",
+        ),
+        pytest.param("A" * (TEXT_CHARACTERS_MAX + 1), LayoutFault.TOO_LARGE, id="a text too long"),
+    ],
+)
+def test_text_that_nobody_wrote_when_parsed_is_a_finding(text: str, kind: LayoutFault) -> None:
+    """Nothing is inflated of what is too large, and nothing is guessed."""
+    found = parse_sizes(text)
+    assert isinstance(found, LayoutFinding)
+    assert found.kind is kind
+
+
+def test_longest_list_that_is_read_when_parsed_is_whole() -> None:
+    """Up to the limit a list is written and read; a longer one is told by its count alone."""
+    sizes = array("q", (size * 2_654_435_761 % INT32_MAX for size in range(CHUNKS_MAX)))
+    text = format_sizes(sizes)
+    assert len(text) <= TEXT_CHARACTERS_MAX
+    assert parse_sizes(text) == sizes
+    found = decode_sizes((CHUNKS_MAX + 1).to_bytes(4) + bytes(9))
+    assert isinstance(found, LayoutFinding)
+    assert found.kind is LayoutFault.TOO_LARGE

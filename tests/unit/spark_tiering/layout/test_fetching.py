@@ -1,0 +1,208 @@
+"""Reading back: any range of the log from the ranges of its object, and objects that lie."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import InvalidArgument
+from spark_tiering.layout.chunk_index import CHUNK_BYTES_MAX, FixedChunks, VariableChunks
+from spark_tiering.layout.fetching import Fetch, plan_index_fetch, plan_log_fetches
+from spark_tiering.layout.findings import LayoutFault, LayoutFinding
+from spark_tiering.layout.making import LogObject
+from spark_tiering.segments.findings import SegmentPart
+from tests.support.tiered_segments import plain_manifest, zstd_manifest
+
+if TYPE_CHECKING:
+    from spark_tiering.layout.manifest import Manifest
+
+LOG = random.Random(11).randbytes(900) + bytes(1100)
+CHUNK = 256
+
+
+def stored(*, is_compressed: bool) -> tuple[Manifest, bytes]:
+    """The manifest of the log, and its object."""
+    log = LogObject([LOG], len(LOG), is_compressed=is_compressed, chunk_bytes=CHUNK)
+    content = b"".join(log)
+    assert log.made is not None
+    like = zstd_manifest() if is_compressed else plain_manifest()
+    return replace(like, chunks=log.made.chunks), content
+
+
+STORED = {"plain": stored(is_compressed=False), "zstd": stored(is_compressed=True)}
+
+
+def fetches(manifest: Manifest, *arguments: int, fetch_bytes: int = 600) -> list[Fetch]:
+    """The fetches of a range that can be read."""
+    planned = plan_log_fetches(manifest, *arguments, fetch_bytes=fetch_bytes)
+    assert not isinstance(planned, LayoutFinding)
+    return list(planned)
+
+
+def read(name: str, *arguments: int, fetch_bytes: int = 600) -> bytes:
+    """The bytes of a range, fetched from the object."""
+    manifest, content = STORED[name]
+    got = []
+    for fetch in fetches(manifest, *arguments, fetch_bytes=fetch_bytes):
+        for found in fetch.contents(content[fetch.first_byte : fetch.last_byte + 1]):
+            assert not isinstance(found, LayoutFinding)
+            got.append(bytes(found))
+    return b"".join(got)
+
+
+RANGES = [
+    pytest.param(0, 1999, id="all"),
+    pytest.param(0, 0, id="the first byte"),
+    pytest.param(1999, 1999, id="the last byte"),
+    pytest.param(255, 256, id="over the edge of a chunk"),
+    pytest.param(256, 511, id="one chunk"),
+    pytest.param(300, 310, id="within a chunk"),
+    pytest.param(100, 1900, id="cut on both sides"),
+    pytest.param(1792, 1999, id="the last chunk"),
+]
+
+
+@pytest.mark.parametrize("name", STORED)
+@pytest.mark.parametrize("fetch_bytes", [1, 600, 1_000_000])
+@pytest.mark.parametrize(("first", "last"), RANGES)
+def test_f124_range_of_a_log_when_read_back_is_that_of_the_source(
+    name: str, fetch_bytes: int, first: int, last: int
+) -> None:
+    """Both ends are inclusive, and how much is asked for at once makes no difference."""
+    assert read(name, first, last, fetch_bytes=fetch_bytes) == LOG[first : last + 1]
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_f124_end_beyond_the_log_when_asked_for_is_cut_to_it(name: str) -> None:
+    """An end past the log's means the log's, and none means it too."""
+    assert read(name, 1990, 5000) == LOG[1990:]
+    assert read(name, 1990) == LOG[1990:]
+    assert read(name) == LOG
+
+
+@pytest.mark.parametrize(("first", "last"), [(5, 4), (-1, 4), (2000, 2000), (2000, None), (0, -1)])
+def test_f124_range_that_cannot_be_when_asked_for_is_refused(first: int, last: int | None) -> None:
+    """An end before the start and a start behind the log are mistakes of who asks."""
+    with pytest.raises(InvalidArgument):
+        plan_log_fetches(STORED["zstd"][0], first, last)
+    with pytest.raises(InvalidArgument):
+        plan_log_fetches(STORED["zstd"][0], fetch_bytes=0)
+
+
+def test_fetches_of_chunks_when_planned_join_what_lies_together() -> None:
+    """Whole chunks are asked for, several at once up to the limit, and each chunk once."""
+    manifest, content = STORED["zstd"]
+    planned = fetches(manifest)
+    assert [len(fetch.chunks) for fetch in planned] == [2, 6]
+    assert planned[0].first_byte == 0
+    assert planned[0].last_byte + 1 == planned[1].first_byte
+    assert planned[1].last_byte + 1 == len(content)
+    assert all(fetch.size_bytes <= 600 for fetch in planned)
+    assert len(fetches(manifest, fetch_bytes=1)) == manifest.chunks.count
+
+
+def test_fetches_of_a_log_stored_as_it_is_ask_for_the_bytes_alone() -> None:
+    """Nothing but what is wanted is asked for."""
+    assert fetches(STORED["plain"][0], 10, 1500) == [
+        Fetch(10, 609),
+        Fetch(610, 1209),
+        Fetch(1210, 1500),
+    ]
+
+
+@pytest.mark.parametrize("name", STORED)
+@pytest.mark.parametrize("difference", [-1, 1], ids=["a byte too few", "a byte too many"])
+def test_store_that_gives_another_length_is_a_finding(name: str, difference: int) -> None:
+    """An object that was cut off, or a store that ignores the range, is not taken for content."""
+    manifest, content = STORED[name]
+    fetch = fetches(manifest, fetch_bytes=300)[0]
+    (found,) = fetch.contents((content + b"xx")[: fetch.size_bytes + difference])
+    assert isinstance(found, LayoutFinding)
+    assert found.kind is LayoutFault.LENGTH
+
+
+def test_chunk_that_was_damaged_when_read_is_a_finding_after_those_before_it() -> None:
+    """The checksum of the frame tells, the chunk is named, and nothing follows."""
+    manifest, content = STORED["zstd"]
+    (fetch,) = fetches(manifest, fetch_bytes=1_000_000)
+    damaged = bytearray(content)
+    damaged[manifest.chunks.chunk(1).stored_start + 100] ^= 1
+    first, found = fetch.contents(bytes(damaged))
+    assert first == LOG[:CHUNK]
+    assert isinstance(found, LayoutFinding)
+    assert found.kind is LayoutFault.DAMAGED
+    assert "chunk 1," in found.detail
+
+
+def test_chunk_of_another_size_than_its_place_has_is_a_finding() -> None:
+    """A manifest that says other chunk sizes than the object has is found out."""
+    manifest, content = STORED["zstd"]
+    assert isinstance(manifest.chunks, VariableChunks)
+    lying = replace(
+        manifest, chunks=VariableChunks(CHUNK, len(LOG) - 1, manifest.chunks.stored_sizes)
+    )
+    (fetch,) = fetches(lying, fetch_bytes=1_000_000)
+    *contents, found = fetch.contents(content)
+    assert len(contents) == 7
+    assert isinstance(found, LayoutFinding)
+    assert found.kind is LayoutFault.LENGTH
+
+
+@pytest.mark.parametrize(
+    ("manifest", "kind"),
+    [
+        pytest.param(
+            replace(zstd_manifest(), is_encrypted=True), LayoutFault.ENCRYPTED, id="encrypted"
+        ),
+        pytest.param(
+            replace(plain_manifest(), chunks=FixedChunks(100, 250, 110, 60)),
+            LayoutFault.INCONSISTENT,
+            id="not as it is",
+        ),
+        pytest.param(
+            replace(
+                zstd_manifest(),
+                chunks=VariableChunks(CHUNK_BYTES_MAX + 1, CHUNK_BYTES_MAX + 1, [100]),
+            ),
+            LayoutFault.TOO_LARGE,
+            id="chunks too large",
+        ),
+        pytest.param(
+            replace(zstd_manifest(), chunks=VariableChunks(100, 250, [10, 0, 30])),
+            LayoutFault.INCONSISTENT,
+            id="a chunk of nothing",
+        ),
+        pytest.param(
+            replace(zstd_manifest(), chunks=FixedChunks(100, 250, 0, 30)),
+            LayoutFault.INCONSISTENT,
+            id="fixed chunks of nothing",
+        ),
+        pytest.param(
+            replace(zstd_manifest(), chunks=FixedChunks(300, 250, 20, 0)),
+            LayoutFault.INCONSISTENT,
+            id="one chunk of nothing",
+        ),
+    ],
+)
+def test_log_that_cannot_be_read_here_is_a_finding_before_anything_is_asked(
+    manifest: Manifest, kind: LayoutFault
+) -> None:
+    """An encrypted log, and chunks that would not fit into memory, are told by name."""
+    found = plan_log_fetches(manifest)
+    assert isinstance(found, LayoutFinding)
+    assert found.kind is kind
+
+
+def test_index_when_asked_for_is_one_range() -> None:
+    """What is empty or absent is not asked for."""
+    manifest = plain_manifest()
+    fetch = plan_index_fetch(manifest, SegmentPart.TIME_INDEX)
+    assert fetch == Fetch(2400, 6011)
+    assert list(fetch.contents(bytes(3612))) == [bytes(3612)]
+    assert plan_index_fetch(manifest, SegmentPart.TXN_INDEX) is None
+    encrypted = plan_index_fetch(replace(manifest, is_encrypted=True), SegmentPart.OFFSET_INDEX)
+    assert isinstance(encrypted, LayoutFinding)
+    assert encrypted.kind is LayoutFault.ENCRYPTED

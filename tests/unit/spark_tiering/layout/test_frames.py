@@ -1,0 +1,88 @@
+"""Frames: what is written says its size and checks itself; nothing is read beyond what is asked."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+import zstandard
+
+from spark_tiering.layout.findings import LayoutFault, LayoutFinding
+from spark_tiering.layout.frames import FrameWriter, inflate_frame, inflate_frame_up_to
+
+CONTENT = b"record batches, record batches, record batches" * 100
+FRAME = FrameWriter().frame(CONTENT)
+
+
+def test_frame_when_written_says_its_size_and_has_a_checksum() -> None:
+    """Without the size the plugin refuses a chunk; with the checksum it verifies it for nothing."""
+    parameters = zstandard.get_frame_parameters(FRAME)
+    assert parameters.content_size == len(CONTENT)
+    assert parameters.has_checksum
+    assert FrameWriter().frame(memoryview(CONTENT)) == FRAME
+    assert inflate_frame(FRAME, len(CONTENT), "chunk 0") == CONTENT
+    assert inflate_frame_up_to(FRAME, len(CONTENT), "chunk 0") == CONTENT
+
+
+def test_frame_of_nothing_when_written_still_says_its_size() -> None:
+    """A frame of zero bytes is a frame."""
+    assert inflate_frame(FrameWriter().frame(b""), 0, "chunk 0") == b""
+
+
+@pytest.mark.parametrize(
+    ("frame", "kind"),
+    [
+        pytest.param(b"", LayoutFault.DAMAGED, id="nothing"),
+        pytest.param(b"not a frame of zstd", LayoutFault.DAMAGED, id="no frame"),
+        pytest.param(FRAME[:5], LayoutFault.DAMAGED, id="cut in its header"),
+        pytest.param(FRAME[:-1], LayoutFault.DAMAGED, id="cut at its end"),
+        pytest.param(FRAME + b"\0", LayoutFault.DAMAGED, id="a byte behind it"),
+        pytest.param(FRAME + FRAME, LayoutFault.DAMAGED, id="two frames"),
+        pytest.param(FRAME[:-1] + b"\0", LayoutFault.DAMAGED, id="another checksum"),
+        pytest.param(
+            zstandard.ZstdCompressor(write_content_size=False).compress(CONTENT),
+            LayoutFault.DAMAGED,
+            id="size not said",
+        ),
+        pytest.param(FrameWriter().frame(CONTENT[:-1]), LayoutFault.LENGTH, id="a byte less"),
+        pytest.param(
+            b"\x50\x2a\x4d\x18" + len(CONTENT).to_bytes(4, "little") + CONTENT,
+            LayoutFault.DAMAGED,
+            id="a frame to be skipped",
+        ),
+    ],
+)
+def test_frame_that_is_not_what_was_stored_is_a_finding(frame: bytes, kind: LayoutFault) -> None:
+    """Whatever the bytes are, the answer is the content or a finding that names the place."""
+    found = inflate_frame(frame, len(CONTENT), "chunk 7")
+    assert isinstance(found, LayoutFinding)
+    assert found.kind is kind
+    assert "chunk 7" in found.detail
+
+
+def test_frame_that_holds_too_much_is_not_inflated() -> None:
+    """A small frame of very many bytes costs nothing: what it says of itself is judged first."""
+    bomb = FrameWriter().frame(bytes(64 * 1024 * 1024))
+    assert len(bomb) < 10_000
+    tracemalloc.start()
+    try:
+        exact = inflate_frame(bomb, 1000, "chunk 0")
+        most = inflate_frame_up_to(bomb, 10 * 1024 * 1024, "sizes")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert isinstance(exact, LayoutFinding)
+    assert exact.kind is LayoutFault.LENGTH
+    assert isinstance(most, LayoutFinding)
+    assert most.kind is LayoutFault.TOO_LARGE
+    assert peak < 1024 * 1024
+
+
+def test_frame_that_says_less_than_it_holds_is_not_inflated_beyond_it() -> None:
+    """A header that lies ends in a finding, not in more bytes than were asked for."""
+    frame = bytearray(zstandard.ZstdCompressor().compress(bytes(60_000)))
+    at = frame.index((60_000 - 256).to_bytes(2, "little"))
+    frame[at : at + 2] = (1000 - 256).to_bytes(2, "little")
+    found = inflate_frame(bytes(frame), 1000, "chunk 0")
+    assert isinstance(found, LayoutFinding)
+    assert found.kind is LayoutFault.DAMAGED

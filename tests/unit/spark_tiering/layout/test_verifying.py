@@ -1,0 +1,120 @@
+"""What a store has against what manifest and metadata say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rlmm.metadata.segment import SegmentMetadata
+from spark_tiering.keys import ObjectKind
+from spark_tiering.layout.findings import LayoutFault, LayoutFinding
+from spark_tiering.layout.segment_indexes import IndexPlace
+from spark_tiering.layout.verifying import StoredObject, verify_objects, verify_segment
+from tests.support.tiered_segments import (
+    DESCRIBED,
+    LOG_BYTES,
+    NOTE,
+    SEGMENT_ID,
+    STORED_SIZES,
+    plain_manifest,
+    zstd_manifest,
+)
+
+OURS = replace(zstd_manifest(), described=replace(DESCRIBED, note=NOTE))
+SEGMENT = SegmentMetadata(SEGMENT_ID, 1500, 2999, 7, 1_700_000_000_000, 42, ((4, 1500),), LOG_BYTES)
+LOG = StoredObject(sum(STORED_SIZES), 1)
+INDEXES = StoredObject(6034, 2**64 - 1)
+
+
+def kinds(findings: tuple[LayoutFinding, ...]) -> list[LayoutFault]:
+    """The kinds of findings alone."""
+    return [finding.kind for finding in findings]
+
+
+def test_f128_objects_that_are_as_their_manifest_says_have_no_findings() -> None:
+    """Lengths decide, and sums where the store and the manifest both tell one."""
+    assert verify_objects(OURS, {ObjectKind.LOG: LOG, ObjectKind.INDEXES: INDEXES}) == ()
+    untold = {ObjectKind.LOG: StoredObject(LOG.size_bytes), ObjectKind.INDEXES: INDEXES}
+    assert verify_objects(OURS, untold) == ()
+    assert (
+        verify_objects(zstd_manifest(), {**untold, ObjectKind.LOG: LOG._replace(crc64nvme=9)}) == ()
+    )
+
+
+@pytest.mark.parametrize(
+    ("log", "indexes", "expected"),
+    [
+        pytest.param(None, INDEXES, [LayoutFault.MISSING], id="no log"),
+        pytest.param(LOG, None, [LayoutFault.MISSING], id="no indexes"),
+        pytest.param(None, None, [LayoutFault.MISSING] * 2, id="neither"),
+        pytest.param(
+            LOG._replace(size_bytes=LOG.size_bytes - 1), INDEXES, [LayoutFault.LENGTH], id="partial"
+        ),
+        pytest.param(LOG, StoredObject(6035), [LayoutFault.LENGTH], id="longer indexes"),
+        pytest.param(LOG._replace(crc64nvme=2), INDEXES, [LayoutFault.DAMAGED], id="other bytes"),
+    ],
+)
+def test_f128_object_that_is_not_as_its_manifest_says_is_a_finding(
+    log: StoredObject | None, indexes: StoredObject | None, expected: list[LayoutFault]
+) -> None:
+    """An object that is there is not done by being there."""
+    found = {ObjectKind.LOG: log, ObjectKind.INDEXES: indexes}
+    stored = {kind: one for kind, one in found.items() if one is not None}
+    assert kinds(verify_objects(OURS, stored)) == expected
+
+
+def test_manifest_that_contradicts_its_own_digests_is_a_finding() -> None:
+    """A digest is of the whole object, so it has its length."""
+    note = replace(NOTE, log_object=NOTE.log_object._replace(size_bytes=1))
+    manifest = replace(OURS, described=replace(DESCRIBED, note=note))
+    found = verify_objects(manifest, {ObjectKind.LOG: LOG, ObjectKind.INDEXES: INDEXES})
+    assert kinds(found) == [LayoutFault.INCONSISTENT]
+
+
+def test_indexes_that_overlap_are_a_finding() -> None:
+    """No writer writes them so."""
+    indexes = OURS.indexes._replace(producer_snapshot=IndexPlace(6011, 10))
+    manifest = replace(OURS, indexes=indexes)
+    found = verify_objects(manifest, {ObjectKind.LOG: LOG, ObjectKind.INDEXES: INDEXES})
+    assert kinds(found) == [LayoutFault.INCONSISTENT]
+
+
+def test_manifest_of_its_segment_has_no_findings() -> None:
+    """Broker and time of the event are those of whoever copied, and are not judged."""
+    assert verify_segment(OURS, SEGMENT) == ()
+    assert verify_segment(replace(plain_manifest(), described=None), SEGMENT) == ()
+
+
+@pytest.mark.parametrize(
+    "segment",
+    [
+        pytest.param(replace(SEGMENT, size_bytes=LOG_BYTES - 1), id="length"),
+        pytest.param(replace(SEGMENT, start_offset=1499), id="start"),
+        pytest.param(replace(SEGMENT, last_offset=3000), id="end"),
+        pytest.param(replace(SEGMENT, max_timestamp_ms=0), id="largest timestamp"),
+        pytest.param(replace(SEGMENT, epochs=((5, 1500),)), id="epochs"),
+        pytest.param(
+            replace(SEGMENT, id=replace(SEGMENT_ID, uuid=SEGMENT_ID.partition.topic_id)), id="id"
+        ),
+    ],
+)
+def test_manifest_of_another_segment_is_a_finding(segment: SegmentMetadata) -> None:
+    """Whatever a broker reads by has to be the same on both sides."""
+    assert kinds(verify_segment(OURS, segment)) == [LayoutFault.INCONSISTENT]
+
+
+def test_transaction_index_that_the_metadata_denies_is_a_finding() -> None:
+    """Else readers of committed records would get aborted ones."""
+    denied = replace(SEGMENT, txn_index_empty=True)
+    assert verify_segment(zstd_manifest(), denied) == ()
+    assert verify_segment(zstd_manifest(has_aborted=True), SEGMENT) == ()
+    assert kinds(verify_segment(zstd_manifest(has_aborted=True), denied)) == [
+        LayoutFault.INCONSISTENT
+    ]
+
+
+def test_description_that_could_not_be_read_is_passed_on() -> None:
+    """What reading found is among the findings."""
+    finding = LayoutFinding(LayoutFault.FIELD_WRONG, "startOffset")
+    assert verify_segment(replace(OURS, described=finding), SEGMENT) == (finding,)

@@ -1,0 +1,50 @@
+"""The files beside a log, as they lie in the folder."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_tiering.segments.companions import StoredFiles, content_of
+from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
+from spark_tiering.segments.parts import AsStored, Made
+from tests.support.segments import MemoryFiles, example_partition, inspect_all
+
+
+def test_parts_of_a_report_when_read_then_are_what_a_copy_stores() -> None:
+    """Whether a part is a file or was made makes no difference to who copies it."""
+    files = example_partition()
+    bare = files.without(".index", ".timeindex", ".txnindex", ".snapshot", "point")
+    for stored, made in zip(inspect_all(files), inspect_all(bare), strict=True):
+        for part in set(stored.parts) - {SegmentPart.LOG}:
+            content = content_of(files, part, stored.parts[part])
+            assert isinstance(content, bytes)
+            assert content == content_of(bare, part, made.parts[part])
+
+
+def test_part_when_its_file_changed_since_then_is_a_finding() -> None:
+    """A report is about the files as they were: another size, or no file, is told."""
+    files = MemoryFiles({"f": bytes(24)})
+    part = SegmentPart.OFFSET_INDEX
+    assert content_of(files, part, AsStored("f", 24)) == bytes(24)
+    for told in (AsStored("f", 16), AsStored("f", 32), AsStored("g", 8)):
+        found = content_of(files, part, told)
+        assert isinstance(found, Finding)
+        assert found.kind is FindingKind.CHANGED
+    assert content_of(files, part, Made(b"x")) == b"x"
+
+
+@pytest.mark.parametrize(
+    ("files", "kind"),
+    [
+        pytest.param({}, FindingKind.MISSING, id="none"),
+        pytest.param({"00000000000000000120.snapshot": b"x"}, FindingKind.DAMAGED, id="damaged"),
+    ],
+)
+def test_snapshot_when_it_cannot_be_used_then_is_a_finding(
+    files: dict[str, bytes], kind: FindingKind
+) -> None:
+    """What is wrong is said with the name of the file."""
+    found = StoredFiles(MemoryFiles(files)).snapshot(120)
+    assert isinstance(found, Finding)
+    assert found.kind is kind
+    assert "00000000000000000120.snapshot" in found.detail

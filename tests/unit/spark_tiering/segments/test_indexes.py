@@ -1,0 +1,198 @@
+"""Offset and time indexes, judged by what they mean."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from spark_tiering.segments import entries
+from spark_tiering.segments.files import FileStream
+from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
+from spark_tiering.segments.indexes import OffsetIndexJudge, TimeIndexJudge
+from spark_tiering.segments.walking import LogBatch
+from tests.support.segments import MemoryFiles
+
+BASE = 100
+BATCHES = [
+    LogBatch(
+        1000 * n, 1000, BASE + 10 * n, BASE + 10 * n + 9, 0, ms, -1, -1, -1, False, False, None
+    )
+    for n, ms in enumerate((5, 9, 7, 20, 20))
+]
+"""Five batches of ten offsets and 1000 bytes, their largest times 5, 9, 7, 20, 20."""
+
+
+def offset_index(*rows: tuple[int, int]) -> bytes:
+    """An `.index` file."""
+    return b"".join(struct.pack(">ii", *row) for row in rows)
+
+
+def time_index(*rows: tuple[int, int]) -> bytes:
+    """A `.timeindex` file."""
+    return b"".join(struct.pack(">qi", *row) for row in rows)
+
+
+def judge_offsets(content: bytes, *, told: int | None = None) -> Finding | None:
+    """Judge an offset index of the batches."""
+    size = len(content) if told is None else told
+    stream = FileStream(MemoryFiles({"i": content}), "i", size, SegmentPart.OFFSET_INDEX)
+    judge = OffsetIndexJudge(stream, BASE)
+    for batch in BATCHES:
+        judge.note(batch)
+    return judge.finish()
+
+
+def judge_times(content: bytes, batches: list[LogBatch] = BATCHES) -> Finding | None:
+    """Judge a time index of the batches."""
+    stream = FileStream(MemoryFiles({"t": content}), "t", len(content), SegmentPart.TIME_INDEX)
+    judge = TimeIndexJudge(stream, BASE)
+    for batch in batches:
+        judge.note(batch)
+    return judge.finish()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(
+            offset_index((19, 1000), (29, 2000), (39, 3000), (49, 4000)), id="every batch"
+        ),
+        pytest.param(offset_index((39, 3000)), id="one"),
+        pytest.param(offset_index((39, 1000), (49, 4000)), id="the append's last offset"),
+        pytest.param(offset_index((10, 1000)), id="the batch's first offset"),
+        pytest.param(offset_index((9, 0), (19, 1000)), id="the first batch too"),
+    ],
+)
+def test_offset_index_when_look_ups_begin_early_enough_then_is_right(content: bytes) -> None:
+    """However sparse: versions of Kafka choose other batches, and other offsets of them."""
+    assert judge_offsets(content) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "text"),
+    [
+        pytest.param(offset_index((19, 1000))[:-1], FindingKind.TORN, "7 bytes", id="torn"),
+        pytest.param(bytes(8), FindingKind.UNTRIMMED, "zeros", id="zeros alone"),
+        pytest.param(
+            offset_index((19, 1000)) + bytes(800), FindingKind.UNTRIMMED, "entry 1", id="zeros"
+        ),
+        pytest.param(
+            offset_index((39, 3000), (19, 1000)), FindingKind.UNORDERED, "entry 1", id="swapped"
+        ),
+        pytest.param(
+            offset_index((19, 1000), (19, 2000)), FindingKind.UNORDERED, "(19, 2000)", id="twice"
+        ),
+        pytest.param(
+            offset_index((19, 1000), (29, 1000)), FindingKind.UNORDERED, "(29, 1000)", id="one byte"
+        ),
+        pytest.param(offset_index((-3, 1000)), FindingKind.UNORDERED, "-3", id="negative offset"),
+        pytest.param(offset_index((19, -1)), FindingKind.UNORDERED, "-1", id="negative position"),
+        pytest.param(
+            offset_index((25, 1001)), FindingKind.WRONG, "begins at byte 1001", id="no batch there"
+        ),
+        pytest.param(
+            offset_index((19, 2000)), FindingKind.WRONG, "offset 119", id="begins too late"
+        ),
+        pytest.param(offset_index((49, 5000)), FindingKind.OUTSIDE, "byte 5000", id="behind"),
+        pytest.param(offset_index((50, 4000)), FindingKind.OUTSIDE, "offset 150", id="offset"),
+        pytest.param(
+            bytes(8) + offset_index((19, 1000)), FindingKind.WRONG, "zeros", id="zeros first"
+        ),
+    ],
+)
+def test_offset_index_when_it_is_not_right_then_says_how(
+    content: bytes, kind: FindingKind, text: str
+) -> None:
+    """One finding for the file, with the first entry that is wrong."""
+    found = judge_offsets(content)
+    assert found is not None
+    assert found.kind is kind
+    assert text in found.detail
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(time_index((20, 39)), id="closing alone"),
+        pytest.param(time_index((5, 9), (9, 19), (20, 39)), id="every change"),
+        pytest.param(time_index((5, 9), (9, 29), (20, 39)), id="a later batch of that time"),
+        pytest.param(time_index((9, 19), (15, 29), (20, 49)), id="a time that no record has"),
+        pytest.param(time_index((5, 9), (20, 33)), id="an offset within the batch"),
+    ],
+)
+def test_time_index_when_nothing_later_lies_before_then_is_right(content: bytes) -> None:
+    """However sparse, as long as the last time is the largest of the segment."""
+    assert judge_times(content) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "text"),
+    [
+        pytest.param(b"", FindingKind.WRONG, "largest time is 20", id="empty"),
+        pytest.param(time_index((20, 39))[:-1], FindingKind.TORN, "11 bytes", id="torn"),
+        pytest.param(bytes(120), FindingKind.UNTRIMMED, "zeros", id="zeros alone"),
+        pytest.param(
+            time_index((20, 39)) + bytes(24), FindingKind.UNTRIMMED, "entry 1", id="zeros"
+        ),
+        pytest.param(time_index((9, 19)), FindingKind.WRONG, "has 9", id="not closed"),
+        pytest.param(time_index((21, 49)), FindingKind.WRONG, "has 21", id="closed too late"),
+        pytest.param(
+            time_index((20, 39), (9, 49)), FindingKind.UNORDERED, "(9, 49)", id="backwards"
+        ),
+        pytest.param(time_index((5, 9), (20, 8)), FindingKind.UNORDERED, "(20, 8)", id="offsets"),
+        pytest.param(time_index((-1, 9), (20, 39)), FindingKind.UNORDERED, "-1", id="no time"),
+        pytest.param(time_index((5, -1), (20, 39)), FindingKind.UNORDERED, "-1", id="below base"),
+        pytest.param(time_index((5, 19), (20, 39)), FindingKind.WRONG, "there is 9", id="later"),
+        pytest.param(time_index((20, 50)), FindingKind.OUTSIDE, "offset 150", id="behind"),
+    ],
+)
+def test_time_index_when_it_is_not_right_then_says_how(
+    content: bytes, kind: FindingKind, text: str
+) -> None:
+    """One finding for the file, with the first entry that is wrong."""
+    found = judge_times(content)
+    assert found is not None
+    assert found.kind is kind
+    assert text in found.detail
+
+
+def test_time_index_when_no_record_has_a_time_then_is_empty() -> None:
+    """Times of -1 are none; and one of 0 is a time, although its entry may be all zeros."""
+    timeless = [batch._replace(max_timestamp_ms=-1) for batch in BATCHES]
+    assert judge_times(b"", timeless) is None
+    single = BATCHES[0]._replace(last_offset=BASE, max_timestamp_ms=0)
+    assert judge_times(bytes(12), [single]) is None
+
+
+def test_index_when_it_is_large_then_is_read_in_pieces() -> None:
+    """A preallocated file is not held whole, and told sizes are checked."""
+    content = offset_index((19, 1000)) + bytes(10 * 2**20)
+    files = MemoryFiles({"i": content})
+    stream = FileStream(files, "i", len(content), SegmentPart.OFFSET_INDEX)
+    judge = OffsetIndexJudge(stream, BASE)
+    for batch in BATCHES:
+        judge.note(batch)
+    found = judge.finish()
+    assert found is not None
+    assert found.kind is FindingKind.UNTRIMMED
+    assert files.largest_read == 8 * entries.ENTRIES_AT_ONCE
+
+
+@pytest.mark.parametrize("told", [8, 24, 2**28])
+def test_index_when_its_size_was_told_wrong_then_is_not_trusted(told: int) -> None:
+    """Entries that are not there, and those that nobody told of, are one finding."""
+    found = judge_offsets(offset_index((19, 1000), (29, 2000)), told=told)
+    assert found is not None
+    assert found.kind is FindingKind.CHANGED
+
+
+def test_index_when_it_is_larger_than_any_then_is_not_read() -> None:
+    """Nobody can be made to read for ever by a size that was told."""
+    files = MemoryFiles({"i": offset_index((19, 1000))})
+    judge = OffsetIndexJudge(FileStream(files, "i", 2**62, SegmentPart.OFFSET_INDEX), BASE)
+    found = judge.finish()
+    assert found is not None
+    assert found.kind is FindingKind.TOO_LARGE
+    assert files.bytes_read == {}

@@ -1,0 +1,179 @@
+"""The state before a segment, and the last stable offset, from files alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_tiering.segments.listing import ListedSegment, list_segments
+from spark_tiering.segments.parts import StateBefore
+from spark_tiering.segments.producers import format_snapshot, parse_snapshot
+from spark_tiering.segments.replaying import LastStable, last_stable_offset, state_before
+from tests.support.segments import MemoryFiles, example_partition, recorded_partition
+
+SNAPSHOT = "00000000000000000251.snapshot"
+GOOD = example_partition().contents
+STATE = parse_snapshot(GOOD[SNAPSHOT])
+
+
+def state_at(files: MemoryFiles, base_offset: int, log_start: int = 0) -> StateBefore:
+    """The state before one segment."""
+    return state_before(files, list_segments(files.facts()), base_offset, log_start=log_start)
+
+
+def read_bytes(files: MemoryFiles, ending: str) -> int:
+    """How much was read of the files with that ending."""
+    return sum(count for name, count in files.bytes_read.items() if name.endswith(ending))
+
+
+def test_state_when_the_offset_has_a_snapshot_then_no_log_is_read() -> None:
+    """A sound snapshot is the state."""
+    files = example_partition()
+    found = state_at(files, 251)
+    assert found.producers is not None
+    assert found.producers.entries == STATE
+    assert read_bytes(files, ".log") == 0
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\0" * 148], ids=["missing", "empty", "zeros"])
+def test_state_when_its_snapshot_is_no_good_then_an_older_one_is_gone_on_from(
+    content: bytes | None,
+) -> None:
+    """Only the segments since the nearest sound snapshot are read."""
+    files = example_partition().without(SNAPSHOT)
+    if content is not None:
+        files.contents[SNAPSHOT] = content
+    found = state_at(files, 251)
+    assert found.producers is not None
+    assert found.producers.entries == STATE
+    assert read_bytes(files, "000.log") == 0
+    assert read_bytes(files, "120.log") == len(GOOD["00000000000000000120.log"])
+
+
+def test_state_when_there_is_no_snapshot_then_the_start_of_the_log_tells() -> None:
+    """At the start of the log there are surely no producers; elsewhere nobody knows."""
+    bare = example_partition().without(".snapshot")
+    found = state_at(bare, 251)
+    assert found.producers is not None
+    assert format_snapshot(found.producers.entries) == GOOD[SNAPSHOT]
+    tail = bare.without("000.log")
+    assert state_at(tail, 251) == StateBefore(None, None)
+    told = state_at(tail, 251, log_start=120)
+    assert told.producers is not None
+    assert told.producers.entries == STATE
+
+
+def test_state_when_a_log_before_is_damaged_then_is_not_known() -> None:
+    """What cannot be read cannot be gone on from."""
+    files = example_partition().without(".snapshot")
+    files.contents["00000000000000000120.log"] = GOOD["00000000000000000120.log"][:-1]
+    assert state_at(files, 251).producers is None
+    assert state_at(files, 120).producers is not None
+
+
+def test_state_when_a_listed_segment_has_gone_then_is_not_known() -> None:
+    """Segments may vanish after they were listed."""
+    files = example_partition().without(".snapshot")
+    segments = list_segments(files.facts())
+    del files.contents["00000000000000000120.log"]
+    assert state_before(files, segments, 251).producers is None
+
+
+def test_epochs_when_asked_for_then_come_from_the_start_of_the_log() -> None:
+    """Without a check point, only the whole log tells which leaders there were."""
+    files = example_partition()
+    segments = list_segments(files.facts())
+    assert state_before(files, segments, 251, with_epochs=True).epochs == ((4, 0),)
+    assert state_before(files, segments, 251).epochs is None
+    assert state_before(files, segments[1:], 251, with_epochs=True).epochs is None
+
+
+def test_last_stable_offset_when_a_transaction_is_open_then_lies_at_its_first_offset() -> None:
+    """Without the active segment, in which it is aborted, the transaction from 245 on is open."""
+    files = example_partition()
+    assert last_stable_offset(files) == LastStable(257, "")
+    files.contents["00000000000000000251.log"] = b""
+    assert last_stable_offset(files) == LastStable(245, "")
+    assert last_stable_offset(files, high_watermark=200).offset == 200
+    assert last_stable_offset(files, high_watermark=250).offset == 245
+
+
+def test_last_stable_offset_of_a_broker_when_it_was_stopped_then_is_its_log_end() -> None:
+    """The newest snapshot stands at the end, so that only the active segment is read."""
+    files = recorded_partition()
+    assert last_stable_offset(files).offset == 139
+    assert read_bytes(files, "000.log") == read_bytes(files, "062.log") == 0
+    assert last_stable_offset(files.without(".snapshot")).offset == 139
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [b"\0" * 500, GOOD["00000000000000000251.log"][:100], b"\0\0"],
+    ids=["zeros", "torn", "few"],
+)
+def test_last_stable_offset_when_the_active_segment_is_unfinished_then_ends_before_that(
+    tail: bytes,
+) -> None:
+    """A broker that writes, or crashed, leaves such tails: the log ends with its last batch."""
+    files = example_partition()
+    files.contents["00000000000000000251.log"] += tail
+    assert last_stable_offset(files).offset == 257
+
+
+@pytest.mark.parametrize(
+    ("files", "text"),
+    [
+        pytest.param(MemoryFiles({}), "no segment", id="nothing"),
+        pytest.param(
+            example_partition().without("000.log", ".snapshot"), "does not begin", id="no start"
+        ),
+        pytest.param(
+            MemoryFiles({**GOOD, "00000000000000000251.log": b"\xff" * 99}), "byte 0", id="damage"
+        ),
+        pytest.param(
+            MemoryFiles(
+                {
+                    "00000000000000000000.log": GOOD["00000000000000000000.log"][:-1171],
+                    "00000000000000000120.log": b"",
+                }
+            ),
+            "ends at offset 109",
+            id="short",
+        ),
+    ],
+)
+def test_f109_last_stable_offset_when_files_do_not_tell_then_is_unknown(
+    files: MemoryFiles, text: str
+) -> None:
+    """It is never guessed; the detail says what is missing."""
+    found = last_stable_offset(files)
+    assert found.offset is None
+    assert text in found.detail
+
+
+def test_snapshot_beyond_the_end_of_the_log_when_met_then_is_not_believed() -> None:
+    """It is left over from what was truncated: an older one is gone on from."""
+    files = example_partition()
+    files.contents["00000000000000000900.snapshot"] = GOOD["00000000000000000120.snapshot"]
+    files.contents["00000000000000000251.log"] = b""
+    assert last_stable_offset(files) == LastStable(245, "")
+
+
+def test_snapshot_within_a_segment_when_met_then_only_what_follows_is_noted() -> None:
+    """A broker that was stopped left one in the middle of a segment."""
+    files = recorded_partition().without("112.snapshot", "139.snapshot", "062.snapshot")
+    whole = recorded_partition()
+    found = state_at(files, 112)
+    expected = parse_snapshot(whole.contents["00000000000000000112.snapshot"])
+    assert found.producers is not None
+    assert found.producers.entries == expected
+    assert list_segments(files.facts())[1] == ListedSegment(62, 112)
+    assert read_bytes(files, "000.log") == 0
+
+
+def test_producers_that_a_snapshot_has_not_when_it_is_gone_on_from_then_stay_forgotten() -> None:
+    """The broker forgot producer 4000 before offset 240; its batches below that change nothing."""
+    files = example_partition().without(SNAPSHOT)
+    files.contents["00000000000000000240.snapshot"] = GOOD["00000000000000000120.snapshot"]
+    found = state_at(files, 251)
+    assert found.producers is not None
+    assert set(found.producers.entries) == {4001, 4002}

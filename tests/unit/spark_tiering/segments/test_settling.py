@@ -1,0 +1,229 @@
+"""What a copy takes for each part: the file as it is, what is made anew, or nothing at all."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from rlmm.records.writer import Producer
+from spark_tiering.segments import passing
+from spark_tiering.segments.findings import FindingKind, SegmentPart
+from spark_tiering.segments.inspection import InspectionRules, inspect_segment
+from spark_tiering.segments.listing import ListedSegment
+from spark_tiering.segments.parts import AsStored, Made
+from spark_tiering.segments.producers import ProducerEntry, format_snapshot
+from tests.support.segments import (
+    NEXT_SNAPSHOT,
+    SECOND,
+    T_MS,
+    MemoryFiles,
+    changed,
+    data_batch,
+    example_partition,
+    inspect_all,
+    kinds,
+    marker_batch,
+    second_of,
+)
+
+LOG, OFFSET, TIME, SNAPSHOT, EPOCHS, TXN = SegmentPart
+FIRST = "00000000000000000000"
+ENDINGS = {OFFSET: ".index", TIME: ".timeindex", TXN: ".txnindex"}
+GOOD = example_partition().contents
+SWAPPED = GOOD[f"{SECOND}.index"][8:] + GOOD[f"{SECOND}.index"][:8]
+
+
+@pytest.mark.parametrize(
+    ("part", "kind", "contents"),
+    [
+        pytest.param(OFFSET, FindingKind.MISSING, {"index": None}, id="offset missing"),
+        pytest.param(OFFSET, FindingKind.UNTRIMMED, {"index": bytes(800)}, id="offset zeros"),
+        pytest.param(OFFSET, FindingKind.UNORDERED, {"index": SWAPPED}, id="offset swapped"),
+        pytest.param(TIME, FindingKind.MISSING, {"timeindex": None}, id="time missing"),
+        pytest.param(TIME, FindingKind.WRONG, {"timeindex": b""}, id="time empty"),
+        pytest.param(
+            TIME,
+            FindingKind.UNTRIMMED,
+            {"timeindex": GOOD[f"{SECOND}.timeindex"] + bytes(120)},
+            id="time zeros",
+        ),
+        pytest.param(TXN, FindingKind.MISSING, {"txnindex": None}, id="aborts missing"),
+        pytest.param(TXN, FindingKind.WRONG, {"txnindex": b""}, id="aborts empty"),
+        pytest.param(
+            TXN, FindingKind.TORN, {"txnindex": GOOD[f"{SECOND}.txnindex"][:-1]}, id="aborts torn"
+        ),
+        pytest.param(SNAPSHOT, FindingKind.MISSING, {"snapshot": None}, id="snapshot missing"),
+        pytest.param(SNAPSHOT, FindingKind.DAMAGED, {"snapshot": b""}, id="snapshot empty"),
+        pytest.param(
+            SNAPSHOT,
+            FindingKind.WRONG,
+            {"snapshot": GOOD[f"{SECOND}.snapshot"]},
+            id="snapshot without the open transaction",
+        ),
+    ],
+)
+def test_file_when_it_is_missing_or_wrong_then_is_made_anew(
+    part: SegmentPart, kind: FindingKind, contents: dict[str, bytes | None]
+) -> None:
+    """What is wrong is said, and the copy gets what a broker would have written."""
+    report = second_of(changed(example_partition(), **contents))
+    assert kinds(report) == [(part, kind)]
+    assert report.blockers == ()
+    found = report.parts[part]
+    assert isinstance(found, Made)
+    expected = GOOD[NEXT_SNAPSHOT if part is SNAPSHOT else f"{SECOND}{ENDINGS[part]}"]
+    assert found.content == expected
+
+
+def test_transaction_index_when_nothing_was_aborted_then_is_not_copied() -> None:
+    """One that speaks of aborts that never were is wrong, and what is made of it is none."""
+    files = example_partition()
+    files.contents[f"{FIRST}.txnindex"] = GOOD[f"{SECOND}.txnindex"]
+    report = inspect_all(files)[0]
+    assert kinds(report) == [(TXN, FindingKind.WRONG)]
+    assert report.txn_index_empty
+    assert report.blockers == ()
+    files.contents[f"{FIRST}.txnindex"] = b""
+    report = inspect_all(files)[0]
+    assert (report.findings, report.txn_index_empty) == ((), True)
+
+
+def test_sparser_index_of_an_older_broker_when_inspected_then_is_taken_as_it_is() -> None:
+    """Other bytes than ours are no reason: one entry that leads to the right place is enough."""
+    sparse = GOOD[f"{SECOND}.index"][8:16]
+    report = second_of(changed(example_partition(), index=sparse))
+    assert report.findings == ()
+    assert report.parts[OFFSET] == AsStored(f"{SECOND}.index", 8)
+
+
+def test_f109_state_when_nothing_tells_it_then_no_snapshot_is_made_up() -> None:
+    """An empty one would forget an open transaction: the segment is not copied."""
+    report = second_of(changed(example_partition(), snapshot=None, snapshot_before=None))
+    assert kinds(report) == [
+        (SNAPSHOT, FindingKind.MISSING),
+        (SNAPSHOT, FindingKind.UNKNOWN),
+    ]
+    assert SNAPSHOT not in report.parts
+    assert {found.part for found in report.blockers} == {SNAPSHOT}
+    assert report.after.producers is None
+
+
+def test_state_when_the_segment_before_told_it_then_makes_the_snapshot() -> None:
+    """What is known of the segment before stands in for its missing snapshot."""
+    files = changed(example_partition(), snapshot=None, snapshot_before=None)
+    first, second = inspect_all(files)
+    assert kinds(first) == [(SNAPSHOT, FindingKind.MISSING)]
+    assert second.blockers == ()
+    assert second.parts[SNAPSHOT] == Made(GOOD[NEXT_SNAPSHOT])
+
+
+def test_snapshot_before_when_what_is_known_contradicts_it_then_is_not_gone_on_from() -> None:
+    """A wrong snapshot does not make the next one wrong."""
+    stranger = {77: ProducerEntry(77, 0, 5, 60, 0, T_MS, -1, 50)}
+    files = changed(example_partition(), snapshot_before=format_snapshot(stranger), snapshot=None)
+    first, second = inspect_all(files)
+    assert kinds(first) == [(SNAPSHOT, FindingKind.WRONG)]
+    assert first.after.producers is not None
+    assert second.parts[SNAPSHOT] == Made(GOOD[NEXT_SNAPSHOT])
+
+
+def test_state_when_the_next_segment_goes_on_from_it_then_stays_as_it_was() -> None:
+    """What is known before a segment may be used again, by another try among others."""
+    files = changed(example_partition(), snapshot_before=None, snapshot=None)
+    first, second = inspect_all(files)
+    assert first.after.producers is not None
+    assert first.after.producers.entries == {}
+    again = second_of(files, first.after)
+    assert again.parts == second.parts
+
+
+def test_f109_epoch_when_no_batch_has_the_first_offset_then_is_not_guessed() -> None:
+    """Compaction took the first batch, and nobody tells under whom it was written."""
+    files = MemoryFiles({f"{FIRST}.log": data_batch(5, T_MS), f"{20:020d}.log": b""})
+    rules = InspectionRules(allows_holes=True)
+    report = inspect_segment(files, ListedSegment(0, 20), rules=rules)
+    assert [found.part for found in report.blockers] == [EPOCHS, EPOCHS]
+    files.contents["leader-epoch-checkpoint"] = b"0\n1\n4 5\n"
+    report = inspect_segment(files, ListedSegment(0, 20), rules=rules)
+    assert [(found.part, found.kind) for found in report.blockers] == [
+        (EPOCHS, FindingKind.UNKNOWN)
+    ]
+
+
+def test_aborts_when_the_transactions_before_are_not_known_then_are_not_made_up() -> None:
+    """Where a transaction began decides what readers drop: it is not guessed."""
+    files = changed(example_partition(), txnindex=None, snapshot_before=None)
+    report = second_of(files)
+    assert (TXN, FindingKind.UNKNOWN) in kinds(report)
+    assert (TXN, FindingKind.UNKNOWN) in [(found.part, found.kind) for found in report.blockers]
+
+
+def test_file_that_is_right_when_the_state_before_is_not_known_then_is_taken() -> None:
+    """What the segment shows of it agrees, so there is nothing to make anew."""
+    report = second_of(changed(example_partition(), snapshot_before=None))
+    assert report.findings == ()
+    assert report.blockers == ()
+    assert report.after.producers is None
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "kind"),
+    [
+        pytest.param(None, FindingKind.MISSING, id="missing"),
+        pytest.param(b"junk", FindingKind.DAMAGED, id="damaged"),
+        pytest.param(b"0\n1\n5 0\n", FindingKind.WRONG, id="another epoch"),
+        pytest.param(b"0\n1\n4 130\n", FindingKind.WRONG, id="begins too late"),
+    ],
+)
+def test_f109_epochs_when_the_check_point_is_wrong_then_come_from_the_log_or_block(
+    checkpoint: bytes | None, kind: FindingKind
+) -> None:
+    """From the start of the log its batches prove them; a segment alone does not know the rest."""
+    files = changed(example_partition(), checkpoint=checkpoint)
+    alone, known = second_of(files), inspect_all(files)[1]
+    assert kinds(alone) == [(EPOCHS, kind), (EPOCHS, FindingKind.UNKNOWN)]
+    assert alone.blockers == alone.findings
+    assert alone.epochs == ()
+    assert kinds(known) == [(EPOCHS, kind)]
+    assert known.blockers == ()
+    assert known.parts[EPOCHS] == Made(b"0\n1\n4 0\n")
+    assert known.epochs == ((4, 120),)
+
+
+def test_abort_when_its_data_lies_before_and_nothing_tells_of_it_then_blocks() -> None:
+    """The marker alone does not say from where on readers have to drop."""
+    txn = Producer(9, 0, 0, is_transactional=True)
+    log = marker_batch(20, T_MS, txn) + data_batch(21, T_MS, count=1)
+    files = MemoryFiles({f"{20:020d}.log": log, f"{22:020d}.log": b""})
+    report = inspect_segment(files, ListedSegment(20, 22))
+    unknown = {found.part for found in report.blockers if found.kind is FindingKind.UNKNOWN}
+    assert TXN in unknown
+
+
+def test_log_that_no_broker_would_have_taken_when_inspected_then_blocks() -> None:
+    """Plain data in an open transaction: the state behind it is not known, and says why."""
+    txn = Producer(9, 0, 0, is_transactional=True)
+    plain = dataclasses.replace(txn, is_transactional=False)
+    log = data_batch(0, T_MS, producer=txn) + data_batch(10, T_MS, producer=plain)
+    files = MemoryFiles({f"{FIRST}.log": log, f"{20:020d}.log": b""})
+    report = inspect_all(files)[0]
+    blocked = {found.part for found in report.blockers}
+    assert blocked == {SNAPSHOT, TXN}
+    unknown = [found for found in report.blockers if found.kind is FindingKind.UNKNOWN]
+    assert len(unknown) == 2
+    assert all("outside of its transaction" in found.detail for found in unknown)
+    assert report.after.producers is None
+
+
+def test_index_when_it_would_be_too_large_then_is_not_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An interval of nothing does not fill the memory; the file that is there is still taken."""
+    monkeypatch.setattr(passing, "INDEX_BYTES_MAX", 64)
+    segment, rules = ListedSegment(120, 251), InspectionRules(index_interval_bytes=0)
+    files = example_partition()
+    assert inspect_segment(files, segment, rules=rules).findings == ()
+    report = inspect_segment(changed(files, index=None), segment, rules=rules)
+    assert kinds(report) == [(OFFSET, FindingKind.MISSING), (OFFSET, FindingKind.TOO_LARGE)]
+    assert {found.part for found in report.blockers} == {OFFSET}

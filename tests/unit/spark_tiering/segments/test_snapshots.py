@@ -1,0 +1,81 @@
+"""A producer snapshot against what the log leads to."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_tiering.segments.producers import ProducerEntry
+from spark_tiering.segments.snapshots import judge_snapshot
+
+IDLE = ProducerEntry(1, 0, 9, 50, 4, 1_000, -1, -1)
+BUSY = ProducerEntry(2, 3, 5, 140, 0, 2_000, 7, 130)
+ENDED = ProducerEntry(3, 1, -1, -1, 0, 2_500, 7, -1)
+ALL = (IDLE, BUSY, ENDED)
+
+
+def judge(found: tuple[ProducerEntry, ...], *, is_whole: bool = True) -> str:
+    """What is wrong with a snapshot of *found*; empty when nothing is."""
+    wrong = judge_snapshot(
+        "f", {one.producer_id: one for one in found}, {one.producer_id: one for one in ALL}, 100,
+        is_whole=is_whole,
+    )  # fmt: skip
+    return "" if wrong is None else wrong.detail
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        pytest.param(ALL, "", id="equal"),
+        pytest.param((BUSY,), "", id="idle ones forgotten"),
+        pytest.param((IDLE._replace(timestamp_ms=5), BUSY, ENDED), "", id="another time"),
+        pytest.param((*ALL, ProducerEntry(9, 0, 1, 20, 1, 5, -1, -1)), "", id="one from before"),
+        pytest.param((IDLE, ENDED), "producer 2: open since 130, and not there", id="open"),
+        pytest.param((IDLE, BUSY._replace(txn_first_offset=-1)), "producer 2", id="not open"),
+        pytest.param((IDLE, BUSY._replace(txn_first_offset=129)), "producer 2", id="since when"),
+        pytest.param((IDLE._replace(txn_first_offset=40), BUSY), "producer 1", id="still open"),
+        pytest.param((IDLE._replace(last_sequence=8), BUSY), "producer 1", id="sequence"),
+        pytest.param((IDLE._replace(last_offset=49), BUSY), "producer 1", id="offset"),
+        pytest.param((IDLE._replace(producer_epoch=1), BUSY), "producer 1", id="epoch"),
+        pytest.param(
+            (BUSY, ProducerEntry(9, 0, 1, 20, 1, 5, -1, 15)), "knows nothing of it", id="stranger"
+        ),
+    ],
+)
+def test_snapshot_when_the_state_is_known_then_is_held_to_it(
+    found: tuple[ProducerEntry, ...], text: str
+) -> None:
+    """Only what a broker may forget may differ: idle producers, and times."""
+    assert judge(found) == "" if not text else text in judge(found)
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        pytest.param((IDLE._replace(last_sequence=1, last_offset=90), BUSY), "", id="before"),
+        pytest.param((ENDED._replace(last_sequence=8, last_offset=80), BUSY), "", id="its data"),
+        pytest.param((BUSY._replace(txn_first_offset=80),), "", id="open for longer"),
+        pytest.param((BUSY, ProducerEntry(9, 0, 1, 20, 1, 5, -1, 15)), "", id="open elsewhere"),
+        pytest.param((BUSY._replace(txn_first_offset=-1),), "producer 2", id="not open"),
+        pytest.param((BUSY._replace(txn_first_offset=131),), "producer 2", id="open later"),
+        pytest.param((), "producer 2", id="nothing"),
+        pytest.param((BUSY._replace(last_sequence=4),), "producer 2", id="sequence"),
+        pytest.param((BUSY, ENDED._replace(producer_epoch=0)), "producer 3", id="epoch"),
+        pytest.param((BUSY, ENDED._replace(txn_first_offset=90)), "producer 3", id="ended here"),
+        pytest.param(
+            (BUSY, ProducerEntry(9, 0, 1, 120, 1, 5, -1, 120)), "producer 9", id="never seen"
+        ),
+    ],
+)
+def test_snapshot_when_only_the_segment_is_known_then_is_held_to_that(
+    found: tuple[ProducerEntry, ...], text: str
+) -> None:
+    """What lies before offset 100 may be anything; what happened since must be right."""
+    assert judge(found, is_whole=False) == "" if not text else text in judge(found, is_whole=False)
+
+
+def test_coordinator_epoch_when_no_marker_was_seen_then_is_not_held_to_anything() -> None:
+    """It stands in markers only, and the producer's may lie before the segment."""
+    quiet = IDLE._replace(last_offset=120)
+    told = quiet._replace(coordinator_epoch=4)
+    assert judge_snapshot("f", {1: told}, {1: quiet}, 100, is_whole=False) is None
+    assert judge_snapshot("f", {1: told}, {1: quiet}, 100, is_whole=True) is not None

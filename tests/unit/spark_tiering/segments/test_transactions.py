@@ -1,0 +1,125 @@
+"""Transaction indexes, judged against the markers of a log."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from rlmm.records.control import ControlType
+from spark_tiering.segments.files import FileStream
+from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
+from spark_tiering.segments.producers import EndedTransaction
+from spark_tiering.segments.transactions import TxnIndexJudge, format_aborted
+from spark_tiering.segments.walking import LogBatch, Marker
+from tests.support.segments import MemoryFiles
+
+ENTRY = struct.Struct(">hqqqq")
+FIRST = EndedTransaction(7, 100, 140, True, 120)
+SECOND = EndedTransaction(8, 120, 150, True, 151)
+ALL = [FIRST, SECOND, EndedTransaction(9, 155, 160, False, 161)]
+GOOD = format_aborted(FIRST) + format_aborted(SECOND)
+
+
+def marker(ended: EndedTransaction) -> LogBatch:
+    """The marker that ended a transaction."""
+    kind = ControlType.ABORT if ended.is_aborted else ControlType.COMMIT
+    at, who = ended.last_offset, ended.producer_id
+    return LogBatch(0, 78, at, at, 0, 5, who, 0, -1, True, True, Marker(kind, 0, 5))
+
+
+def judge(
+    content: bytes, *, is_whole: bool = True, seen: list[EndedTransaction] | None = None
+) -> Finding | None:
+    """Judge a file; *seen* are the transactions whose beginning the state knows, all by default."""
+    stream = FileStream(MemoryFiles({"x": content}), "x", len(content), SegmentPart.TXN_INDEX)
+    judged = TxnIndexJudge(stream, is_whole=is_whole)
+    for ended in ALL:
+        judged.note(marker(ended), ended if seen is None or ended in seen else None)
+    return judged.finish()
+
+
+def row(*fields: int, version: int = 0) -> bytes:
+    """One entry."""
+    return ENTRY.pack(version, *fields)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(GOOD, id="as a broker writes it"),
+        pytest.param(row(7, 100, 140, 110) + row(8, 120, 150, 151), id="stable offset too low"),
+    ],
+)
+def test_index_when_readers_drop_what_was_aborted_then_is_right(content: bytes) -> None:
+    """Every abort is there, from its true beginning; a look too many at what follows is fine."""
+    assert judge(content) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "text"),
+    [
+        pytest.param(b"", FindingKind.WRONG, "offset 140 is not there", id="empty"),
+        pytest.param(GOOD[:34], FindingKind.WRONG, "offset 150 is not there", id="last missing"),
+        pytest.param(GOOD[34:], FindingKind.WRONG, "offset 140 is not there", id="first missing"),
+        pytest.param(GOOD[:-1], FindingKind.TORN, "67 bytes", id="torn"),
+        pytest.param(GOOD + bytes(34), FindingKind.UNTRIMMED, "zeros", id="zeros behind"),
+        pytest.param(GOOD[34:] + GOOD[:34], FindingKind.WRONG, "offset 140", id="swapped"),
+        pytest.param(
+            GOOD + row(9, 155, 160, 161), FindingKind.WRONG, "at offset 160", id="a commit"
+        ),
+        pytest.param(
+            row(7, 90, 130, 131) + GOOD, FindingKind.WRONG, "at offset 130", id="no marker there"
+        ),
+        pytest.param(
+            row(7, 101, 140, 120) + GOOD[34:], FindingKind.WRONG, "begins at 101", id="too late"
+        ),
+        pytest.param(
+            row(7, 99, 140, 120) + GOOD[34:], FindingKind.WRONG, "begins at 99", id="too early"
+        ),
+        pytest.param(
+            row(7, 100, 140, 121) + GOOD[34:], FindingKind.WRONG, "stable offset 121", id="stable"
+        ),
+        pytest.param(
+            row(6, 100, 140, 120) + GOOD[34:], FindingKind.WRONG, "producer 6", id="producer"
+        ),
+        pytest.param(
+            row(7, 100, 140, 120, version=1) + GOOD[34:], FindingKind.DAMAGED, "version 1", id="v1"
+        ),
+    ],
+)
+def test_index_when_aborted_records_would_be_read_or_good_ones_dropped_then_is_wrong(
+    content: bytes, kind: FindingKind, text: str
+) -> None:
+    """A reader with read_committed believes this file and nothing else."""
+    found = judge(content)
+    assert found is not None
+    assert found.kind is kind
+    assert text in found.detail
+
+
+@pytest.mark.parametrize(
+    ("content", "is_right"),
+    [
+        pytest.param(GOOD, True, id="both"),
+        pytest.param(row(7, 60, 140, 120) + GOOD[34:], True, id="began before the segment"),
+        pytest.param(GOOD[34:], True, id="the one that may have been empty"),
+        pytest.param(GOOD[:34], False, id="the one whose data was seen"),
+        pytest.param(GOOD[:34] + row(8, 110, 150, 151), True, id="began earlier than seen"),
+        pytest.param(GOOD[:34] + row(8, 121, 150, 151), False, id="began later than seen"),
+        pytest.param(row(7, 141, 140, 120) + GOOD[34:], False, id="begins behind its end"),
+    ],
+)
+def test_index_when_the_beginning_is_not_known_then_only_what_was_seen_counts(
+    content: bytes, *, is_right: bool
+) -> None:
+    """What a segment alone cannot know is not held against the file."""
+    found = judge(content, is_whole=False, seen=[SECOND])
+    assert (found is None) is is_right
+
+
+def test_entry_of_a_marker_that_ended_nothing_when_all_is_known_is_wrong() -> None:
+    """It would drop records of the producer that were committed before."""
+    found = judge(GOOD, seen=[SECOND])
+    assert found is not None
+    assert "ends no transaction" in found.detail

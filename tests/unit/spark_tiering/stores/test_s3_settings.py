@@ -1,0 +1,74 @@
+"""What can be said of a bucket, and what is refused before anything is asked."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from typing import Any
+
+import botocore.session
+import pytest
+
+from rlmm.errors import ConfigError
+from spark_tiering.stores.s3_settings import (
+    CREDENTIAL_CHAIN,
+    MIB,
+    BodySigning,
+    Encryption,
+    S3Settings,
+)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"bucket": ""},
+        {"bucket": "a/b"},
+        {"endpoint": "somewhere:9000"},
+        {"endpoint": "ftp://somewhere"},
+        {"endpoint": "https://name:secret@somewhere"},
+        {"kms_key_id": "key"},
+        {"storage_class": "GLACIER"},
+        {"storage_class": "standard"},
+        {"single_put_bytes": 6 * 1024 * MIB},
+        {"part_bytes": MIB},
+        {"read_timeout_ms": 0},
+    ],
+    ids=lambda wrong: "-".join(map(str, wrong.items())),
+)
+def test_settings_that_cannot_be_meant_when_made_are_refused(wrong: dict[str, Any]) -> None:
+    """What no store can do is said before a client is made, and without repeating a secret."""
+    with pytest.raises(ConfigError) as caught:
+        S3Settings(**({"bucket": "objects"} | wrong))
+    assert "secret" not in str(caught.value)
+
+
+def test_settings_when_shown_or_sent_hold_no_credential() -> None:
+    """Settings travel: there is no field that could carry who signs."""
+    settings = S3Settings("objects", encryption=Encryption.KMS, kms_key_id="alias/tier")
+    assert pickle.loads(pickle.dumps(settings)) == settings
+    names = {field.name for field in dataclasses.fields(S3Settings)}
+    assert not {name for name in names if "secret" in name or "token" in name or "access" in name}
+
+
+@pytest.mark.parametrize(
+    ("signing", "endpoint", "is_signed"),
+    [
+        (BodySigning.AUTO, "https://s3.eu-central-1.amazonaws.com", False),
+        (BodySigning.AUTO, "http://127.0.0.1:9000", False),
+        (BodySigning.AUTO, "http://store.example:9000", True),
+        (BodySigning.ALWAYS, "https://store.example", True),
+        (BodySigning.NEVER, "http://store.example", False),
+    ],
+)
+def test_body_when_nothing_else_protects_it_is_signed(
+    signing: BodySigning, endpoint: str, is_signed: bool
+) -> None:
+    """Over TLS and within the machine the checksum suffices; over a plain network it does not."""
+    assert S3Settings("objects", signing=signing).is_body_signed(endpoint) is is_signed
+
+
+def test_f127_credential_chain_when_documented_is_the_one_that_is_walked() -> None:
+    """The places that are named are those of the library, in its order."""
+    resolver = botocore.session.Session().get_component("credential_provider")
+    assert tuple(provider.METHOD for provider in resolver.providers) == CREDENTIAL_CHAIN

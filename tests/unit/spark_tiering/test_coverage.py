@@ -1,0 +1,95 @@
+"""What the tier has and lacks, by leader epoch and offset."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.coverage import Coverage, Span, spans_of
+from tests.support.builders import started
+
+if TYPE_CHECKING:
+    from rlmm.metadata.segment import SegmentMetadata
+
+CS, CF, DS, DF = SegmentState
+
+
+def copied(
+    start: int,
+    next_offset: int,
+    epochs: dict[int, int] | None = None,
+    *,
+    state: SegmentState = CF,
+) -> SegmentMetadata:
+    """The metadata of a copy of [start, next_offset), finished unless said otherwise."""
+    name = f"{start}-{next_offset}-{epochs}"
+    return started(name, start, next_offset - 1, epochs, state=state)
+
+
+def test_spans_when_epochs_change_within_then_each_ends_where_the_next_begins() -> None:
+    """Offsets before the first epoch belong to none, and epochs without offsets have no span."""
+    assert spans_of(((4, 0), (6, 200)), 120, 251) == (Span(4, 120, 200), Span(6, 200, 251))
+    assert spans_of(((4, 130),), 120, 251) == (Span(4, 130, 251),)
+    assert spans_of(((4, 0), (5, 120), (6, 251)), 120, 251) == (Span(5, 120, 251),)
+    assert spans_of((), 120, 251) == ()
+
+
+@pytest.mark.parametrize("state", [CS, DS, DF])
+def test_f102_copy_when_it_is_not_finished_then_covers_nothing(state: SegmentState) -> None:
+    """What was started and never finished is copied later, under another id."""
+    epochs = ((0, 0),)
+    assert Coverage([copied(0, 100, state=state)]).lacks(epochs, 0, 100) == (Span(0, 0, 100),)
+    both = Coverage([copied(0, 100, state=state), copied(0, 100)])
+    assert both.lacks(epochs, 0, 100) == ()
+
+
+def test_f103_coverage_when_leaders_rolled_elsewhere_then_goes_by_offsets() -> None:
+    """The base offset 100 is in the tier, and still 200 to 209 of the new leader's log are not."""
+    coverage = Coverage([copied(0, 100), copied(100, 200)])
+    epochs = ((0, 0),)
+    assert coverage.lacks(epochs, 0, 90) == ()
+    assert coverage.lacks(epochs, 90, 210) == (Span(0, 200, 210),)
+    assert coverage.lacks(epochs, 210, 300) == (Span(0, 210, 300),)
+
+
+def test_f103_coverage_when_another_epoch_wrote_the_offsets_then_counts_for_nothing() -> None:
+    """After an unclean election the same offsets are other records."""
+    coverage = Coverage([copied(0, 100, {3: 0})])
+    assert coverage.lacks(((3, 0), (5, 60)), 0, 100) == (Span(5, 60, 100),)
+    assert coverage.lacks(((5, 0),), 0, 100) == (Span(5, 0, 100),)
+
+
+def test_coverage_when_there_are_holes_then_names_each() -> None:
+    """Every range that is lacking comes by itself, in order."""
+    coverage = Coverage([copied(50, 60), copied(0, 20), copied(15, 30), copied(30, 40)])
+    assert coverage.lacks(((0, 0),), 10, 80) == (Span(0, 40, 50), Span(0, 60, 80))
+    assert coverage.lacks(((0, 0),), 40, 50) == (Span(0, 40, 50),)
+    assert coverage.lacks(((0, 0),), 20, 40) == ()
+    nested = Coverage([copied(0, 100), copied(10, 20), copied(20, 30)])
+    assert nested.lacks(((0, 0),), 0, 100) == ()
+    assert Coverage([]).lacks(((0, 0),), 0, 5) == (Span(0, 0, 5),)
+
+
+RANGES = st.tuples(st.integers(0, 40), st.integers(1, 15), st.integers(0, 2)).map(
+    lambda drawn: (drawn[0], drawn[0] + drawn[1], drawn[2])
+)
+
+
+@given(st.lists(RANGES, max_size=8), RANGES)
+def test_coverage_of_any_copies_when_asked_then_lacks_what_none_of_them_has(
+    copies: list[tuple[int, int, int]], asked: tuple[int, int, int]
+) -> None:
+    """Offset by offset, what is lacking is what no finished copy of that epoch holds."""
+    coverage = Coverage([copied(start, stop, {epoch: start}) for start, stop, epoch in copies])
+    first, behind, epoch = asked
+    lacking = coverage.lacks(((epoch, first),), first, behind)
+    offsets = [n for span in lacking for n in range(span.first_offset, span.next_offset)]
+    assert offsets == [
+        n
+        for n in range(first, behind)
+        if not any(start <= n < stop and epoch == other for start, stop, other in copies)
+    ]

@@ -1,0 +1,6 @@
+# Only what this project uses; the library has no annotations.
+from typing import Any
+
+class Session:
+    def __init__(self) -> None: ...
+    def get_component(self, name: str) -> Any: ...
