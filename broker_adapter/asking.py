@@ -8,6 +8,7 @@ an event is stored twice by one call only where the second one equals the first 
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from broker_adapter import calls
@@ -45,6 +46,9 @@ MARGIN: Final = 0.1
 """Share of the time left by which a service is to answer earlier than the caller gives up: what it
 then says is better than silence."""
 MARGIN_S_MAX: Final = 1.0
+TIMEOUT_MS_UNTOLD: Final = 30_000
+"""What is asked for at most while the service has not told how long one request may wait; who has
+more time asks again."""
 
 
 class Exchange(Protocol):
@@ -61,6 +65,10 @@ class Exchange(Protocol):
     @property
     def lookups_max(self) -> int | None:
         """Look-ups in one request, where that is known."""
+
+    @property
+    def timeout_ms_max(self) -> int | None:
+        """Longest time that one request may wait there; 0: any, `None`: it is not known yet."""
 
     def is_awaited(self, partition: TopicIdPartition) -> bool:
         """Whether *partition* is this broker's, and that may not be known there yet."""
@@ -229,14 +237,19 @@ class Asking:
             return None
         if fate is Fate.PASSED:
             raise EventRejected(f"the state has moved on: {found}")
+        if fate is Fate.NOT_KNOWN:
+            raise UnknownPartition("nothing is there, and it may be that nothing ever was")
         left_s = max(0.001, deadline_s - self._loop.time())
         token = await self._read(calls.read_token(), None, left_s, linearizable=False)
         partition = calls.partition_of(event)
-        count = await self._exchange.partition_count(deadline_s)
+        count = await self._repeated(READS, partial(self._count, deadline_s), deadline_s)
         place = metadata_partition_for(partition.topic_id, partition.partition, count)
         if place not in token:
             raise NotAssigned(f"metadata partition {place} is not read there any more")
         return WriteAnswer(place, token[place], "duplicate")
+
+    async def _count(self, deadline_s: float) -> int:
+        return await self._exchange.partition_count(deadline_s)
 
     # ----------------------------------------------------------------------------- all of them
 
@@ -292,7 +305,9 @@ class Asking:
     def _left_ms(self, deadline_s: float) -> int:
         """How long a service may take."""
         left_s = deadline_s - self._loop.time()
-        return max(1, int((left_s - min(MARGIN_S_MAX, MARGIN * left_s)) * 1_000))
+        left_ms = max(1, int((left_s - min(MARGIN_S_MAX, MARGIN * left_s)) * 1_000))
+        most_ms = self._exchange.timeout_ms_max
+        return min(left_ms, TIMEOUT_MS_UNTOLD if most_ms is None else most_ms or left_ms)
 
 
 def _uncertain(lost: AppendUncertain, error: RlmmError) -> AppendUncertain:

@@ -23,8 +23,12 @@ class OwnAssignment:
 
     def __init__(self) -> None:
         self._leads: dict[TopicIdPartition, bool] = {}
+        self._gone: dict[TopicIdPartition, None] = {}
+        """That it had, and the service may not know that it has them no more."""
         self.is_known = False
         """Whether anything was said yet."""
+        self.room = calls.Room()
+        """Of one message, to the service that is told."""
 
     def __contains__(self, partition: TopicIdPartition) -> bool:
         return partition in self._leads
@@ -34,24 +38,42 @@ class OwnAssignment:
     ) -> list[Call[int]]:
         """These are led and followed from now on; what to tell of it."""
         leaders, followers = list(leaders), list(followers)
-        messages = calls.assign(leaders, followers, complete=False)
+        messages = calls.assign(leaders, followers, self.room)
         self._leads.update(dict.fromkeys(followers, False))
         self._leads.update(dict.fromkeys(leaders, True))
+        for partition in (*leaders, *followers):
+            self._gone.pop(partition, None)
         self.is_known = True
         return messages
 
     def remove(self, partitions: Iterable[TopicIdPartition]) -> list[Call[int]]:
         """These are not this broker's any more; what to tell of it."""
         gone = list(partitions)
-        messages = calls.stop_partitions(gone)
+        messages = calls.stop_partitions(gone, self.room)
         for partition in gone:
-            self._leads.pop(partition, None)
+            if self._leads.pop(partition, None) is not None:
+                self._gone[partition] = None
         return messages
 
     def whole(self) -> list[Call[int]]:
-        """All of it, to who may know nothing or something else; nothing where nothing was said."""
+        """
+        All of it, to who may know nothing or something else; nothing where nothing was said.
+
+        What one message has no room for is added in several, so that nothing is taken away for a
+        moment; and what is to go is named.
+        """
         if not self.is_known:
             return []
+        message = calls.assign_whole(self._leads, self.room)
+        if message is not None:
+            return [message]
         led = [partition for partition, leads in self._leads.items() if leads]
         followed = [partition for partition, leads in self._leads.items() if not leads]
-        return calls.assign(led, followed, complete=True)
+        messages = calls.assign(led, followed, self.room)
+        if self._gone:
+            messages += calls.stop_partitions(self._gone, self.room)
+        return messages
+
+    def accepted(self) -> None:
+        """The service has heard all of it."""
+        self._gone.clear()

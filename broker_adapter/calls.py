@@ -8,7 +8,7 @@ service's to judge.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from rlmm.errors import InvalidArgument, ProtocolError
 from rlmm.metadata.codec.encoding import encode
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from rlmm.errors import RlmmError
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
+    from rlmm.wire.hello import Limits
     from rlmm.wire.values import WriteAnswer
 
 A_co = TypeVar("A_co", covariant=True)
@@ -32,8 +33,24 @@ Lookup = tuple["TopicIdPartition", int, int]
 SegmentPage = tuple[list[SegmentMetadata], "bytes | None"]
 """Segments of a page, and what the next one is asked for with; `None`: there is none."""
 
-ASSIGN_MAX: Final = 10_000
-"""Partitions in one message: with the longest topic names it still fits into a frame."""
+_AROUND_BYTES: Final = 128
+"""Most bytes of a message about an assignment beside its partitions."""
+_PARTITION_BYTES: Final = 29
+"""Most bytes of a partition beside the name of its topic."""
+
+
+class Room(NamedTuple):
+    """What one message about an assignment may hold."""
+
+    partitions: int = 1_000
+    """Where a service does not say: less than any takes as it is configured by default."""
+    frame_bytes: int = 64 * 1024
+    """Of the whole; the least that any service takes."""
+
+    @classmethod
+    def of(cls, limits: Limits) -> Room:
+        """What a service takes."""
+        return cls(limits.assign_max or cls().partitions, limits.frame_bytes_max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,31 +200,50 @@ def status() -> Call[Mapping[object, object]]:
 
 
 def assign(
-    leaders: Iterable[TopicIdPartition],
-    followers: Iterable[TopicIdPartition],
-    *,
-    complete: bool,
+    leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition], room: Room
 ) -> list[Call[int]]:
-    """What a broker leads and follows, in as many messages as it takes."""
+    """What a broker leads and follows beside what it has, in as many messages as it takes."""
     said = [(partition, True) for partition in leaders]
     said += [(partition, False) for partition in followers]
-    messages = []
-    for start in range(0, max(1, len(said)), ASSIGN_MAX):
-        part = said[start : start + ASSIGN_MAX]
-        led = [values.partition_value(partition) for partition, leads in part if leads]
-        followed = [values.partition_value(partition) for partition, leads in part if not leads]
-        args = [led, followed, complete and start == 0]
-        messages.append(Call("assign", args, _generation))
-    return messages
+    return [_assign(part, complete=False) for part in _parts(said, room)]
 
 
-def stop_partitions(partitions: Iterable[TopicIdPartition]) -> list[Call[int]]:
+def assign_whole(leads: Mapping[TopicIdPartition, bool], room: Room) -> Call[int] | None:
+    """All that a broker leads and follows; `None` where one message has no room for it."""
+    parts = _parts(list(leads.items()), room)
+    return _assign(parts[0], complete=True) if len(parts) == 1 else None
+
+
+def _assign(said: Iterable[tuple[TopicIdPartition, bool]], *, complete: bool) -> Call[int]:
+    parts: tuple[list[object], list[object]] = [], []
+    for partition, leads in said:
+        parts[not leads].append(values.partition_value(partition))
+    return Call("assign", [*parts, complete], _generation)
+
+
+def stop_partitions(partitions: Iterable[TopicIdPartition], room: Room) -> list[Call[int]]:
     """What a broker does not have any more, in as many messages as it takes."""
-    said = [values.partition_value(partition) for partition in partitions]
+    said = [(partition, False) for partition in partitions]
     return [
-        Call("stop_partitions", [said[start : start + ASSIGN_MAX]], _generation)
-        for start in range(0, max(1, len(said)), ASSIGN_MAX)
+        Call("stop_partitions", [[values.partition_value(one) for one, _ in part]], _generation)
+        for part in _parts(said, room)
     ]
+
+
+def _parts(
+    said: Iterable[tuple[TopicIdPartition, bool]], room: Room
+) -> list[list[tuple[TopicIdPartition, bool]]]:
+    """*said*, divided so that each part has room in a message; one part at least."""
+    parts: list[list[tuple[TopicIdPartition, bool]]] = [[]]
+    left_bytes = room.frame_bytes - _AROUND_BYTES
+    for one in said:
+        size = _PARTITION_BYTES + len(one[0].topic.encode())
+        if parts[-1] and (len(parts[-1]) >= room.partitions or size > left_bytes):
+            parts.append([])
+            left_bytes = room.frame_bytes - _AROUND_BYTES
+        parts[-1].append(one)
+        left_bytes -= size
+    return parts
 
 
 def _generation(value: object) -> int:

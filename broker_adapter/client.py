@@ -51,9 +51,12 @@ class RemoteLogMetadataClient(Verbs):
     ) -> None:
         """
         *broker_id* makes it a broker's: it is answered for what that broker has, and may say so.
-        *instance* is one start of the broker, drawn anew where it is not given. *cluster_id* is
-        whose metadata is asked for, and *bootstrap* where that cluster is, for a service that was
-        not told. *token* are the credentials, where the certificate does not say who this is.
+        *instance* is one start of the broker, drawn anew where it is not given: several clients of
+        one broker process must be given the same, and one of them alone says what the broker has,
+        since a client that comes later as another start takes the broker over, and the earlier ones
+        end in `Superseded`. *cluster_id* is whose metadata is asked for, and *bootstrap* where that
+        cluster is, for a service that was not told. *token* are the credentials, where the
+        certificate does not say who this is.
         """
         if broker_id is not None and instance is None:
             instance = Uuid(os.urandom(UUID_BYTES))

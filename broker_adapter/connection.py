@@ -161,6 +161,12 @@ class Connection(asyncio.Protocol):
                 raise SidecarUnavailable(f"{method} was not sent by its deadline") from None
             raise unanswered(method, SidecarUnavailable("its deadline has passed")) from None
 
+    async def answered(self, timeout_s: float) -> None:
+        """Return when all that was sent has ended, or after so long."""
+        waited = [sent.answer for sent in self._sent.values()]
+        if waited:
+            await asyncio.wait(waited, timeout=timeout_s)
+
     async def greet(self, hello: Hello, deadline_s: float) -> HelloAnswer:
         """Say who this is; what the service says of itself. Its limits hold from now on."""
         value = await self.call("hello", [hello_value(hello)], deadline_s)

@@ -3,7 +3,7 @@ A connection that comes back: dialled, greeted and told what this broker has, ag
 
 One connection at a time carries everything. Invariant: what is said of leaders and followers stands
 on every connection before any question that is asked after it was said, and is said until it is
-accepted.
+accepted, or another start of the broker has taken over.
 """
 
 from __future__ import annotations
@@ -11,19 +11,23 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from broker_adapter.assignment import OwnAssignment
-from broker_adapter.connection import Connection
+from broker_adapter.calls import Room
+from broker_adapter.dialling import Dialling
 from broker_adapter.policies import ASSIGNMENTS, JITTER
+from broker_adapter.takeover import Takeover
 from rlmm.backoff import Backoff
-from rlmm.errors import RlmmError, SidecarUnavailable, Stopped
+from rlmm.errors import RlmmError, SidecarUnavailable, Stopped, Superseded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from broker_adapter.address import Address
     from broker_adapter.calls import Call
+    from broker_adapter.connection import Connection
     from broker_adapter.settings import ClientSettings
     from broker_adapter.statistics import Figures
     from rlmm.metadata.ids import TopicIdPartition
@@ -51,6 +55,8 @@ class Link:
         self._wake: asyncio.Future[None] = self._loop.create_future()
         self._failure: RlmmError | None = None
         """Why there is no connection."""
+        self._dialling = Dialling(address, hello, settings.connect_timeout_s)
+        self._takeover = Takeover(address, settings.superseded_max, figures)
         self._closed: asyncio.Future[None] = self._loop.create_future()
         self._unheard = 0
         """Messages about the assignment that are not answered yet."""
@@ -80,21 +86,26 @@ class Link:
         """Look-ups that the service takes at once."""
         return None if self.server is None else self.server.limits.lookups_max
 
+    @property
+    def timeout_ms_max(self) -> int | None:
+        """How long one request may wait there; 0: any time, `None`: it has not been said."""
+        return None if self.server is None else self.server.limits.timeout_ms_max
+
     async def exchange(self, method: str, args: Sequence[object], deadline_s: float) -> object:
         """The result of one request, on the connection that there is or will be."""
         connection = await self._connected(deadline_s)
-        return await connection.call(method, args, deadline_s)
+        try:
+            return await connection.call(method, args, deadline_s)
+        except Superseded as error:
+            self._step_back(connection, error)
+            raise
 
     async def partition_count(self, deadline_s: float) -> int:
-        """How many metadata partitions the topic has."""
+        """How many metadata partitions the topic has; `SidecarUnavailable` where nobody says."""
         server = self.server
         if server is None or server.partition_count is None:
             # At the first hello the service had not reached its log; only another one tells.
-            beside = await self._dial(deadline_s)
-            try:
-                server = await beside.greet(self._hello, deadline_s)
-            finally:
-                beside.end(SidecarUnavailable("it has told what it was asked for"))
+            server = await self._dialling.greeted_aside(deadline_s)
             if server.partition_count is None:
                 raise SidecarUnavailable("the service does not know its topic yet")
             self.server = server
@@ -145,9 +156,14 @@ class Link:
             if connection is not self._connection:
                 return
             self._unheard -= 1
-            if isinstance(error, RlmmError):
+            if isinstance(error, Superseded):
+                self._step_back(connection, error)
+            elif isinstance(error, RlmmError):
                 self._refused = error
                 self._ring()
+            elif not (self._unheard or self._refused is not None or connection.is_lost):
+                # On a lost connection, what was taken away since was not said to anybody.
+                self._assignment.accepted()
 
         answers = []
         for message in messages:
@@ -160,7 +176,7 @@ class Link:
         """Say all of it, until it is accepted or the connection is over."""
 
         async def attempt() -> None:
-            if connection.is_lost:
+            if connection is not self._connection or connection.is_lost:
                 return
             self._refused = None
             answers = self._say(connection, self._assignment.whole())
@@ -169,7 +185,16 @@ class Link:
             _, silent = await asyncio.wait(answers, timeout=self._settings.timeout_s)
             if silent:
                 connection.end(SidecarUnavailable("an assignment was not answered in time"))
-            await asyncio.gather(*answers)
+            with suppress(Superseded):
+                await asyncio.gather(*answers)
+
+        def tell(policy: str, error: RlmmError, pause_s: float) -> None:
+            level = logging.DEBUG if error.retriable else logging.WARNING
+            _log.log(
+                level, "%s does not take what this broker leads and follows: %s; said again in "
+                "%.1f s", self._address, error, pause_s,
+            )  # fmt: skip
+            self._figures.repeated(policy, error, pause_s)
 
         async def pause(pause_s: float) -> None:
             await asyncio.wait((connection.lost,), timeout=pause_s)
@@ -178,37 +203,39 @@ class Link:
             attempt,
             now=self._loop.time,
             deadline_s=None,
-            hook=self._figures.repeated,
+            hook=tell,
             sleep=pause,
         )
 
     # ----------------------------------------------------------------------- the one connection
 
     async def run(self) -> None:
-        """Connect, and connect again, without end."""
+        """Connect, and connect again, until another start of the broker has surely taken over."""
         try:
-            while True:
-                connection = await self._connect()
+            while (connection := await self._connect()) is not None:
                 begun_s = self._loop.time()
                 try:
                     await self._keep(connection)
                 finally:
                     self._connection = None
                     connection.end(SidecarUnavailable("the client has hung up"))
-                # Whatever ended this connection, the next one may do better.
-                self._failure = SidecarUnavailable(str(connection.lost.result()))
-                _log.warning("the connection to %s is lost: %s", self._address, self._failure)
+                if not isinstance(self._failure, Superseded):
+                    # Whatever ended this connection, the next one may do better.
+                    self._failure = SidecarUnavailable(str(connection.lost.result()))
+                    _log.warning("the connection to %s is lost: %s", self._address, self._failure)
                 if self._loop.time() - begun_s >= self._settings.reconnect.last_s:
                     self._backoff.succeeded()
                 else:
                     self._backoff.failed()
         finally:
-            await self.close()
+            if not self._takeover.is_final:
+                await self.close()
 
     async def close(self) -> None:
         """Refuse everything from now on."""
         if not self._closed.done():
             self._closed.set_result(None)
+        self._dialling.close()
         if self._connection is not None:
             self._connection.end(Stopped("the client is closed"))
         self._note_change()
@@ -217,29 +244,34 @@ class Link:
         """Return after so long, or when it is closed."""
         await asyncio.wait((self._closed,), timeout=pause_s)
 
-    async def _connect(self) -> Connection:
+    async def _connect(self) -> Connection | None:
+        """The next connection; `None` where none is to be tried any more."""
         attempts = 0
-        while True:
+        while not self._takeover.is_final:
             pause_s = self._backoff.remaining_s * random.uniform(1 - JITTER, 1)  # noqa: S311 - no secret
             await asyncio.sleep(pause_s)
             attempts += 1
             try:
                 return await self._attempt()
-            except (OSError, RlmmError) as error:
+            except RlmmError as error:
                 self._figures.failed_connections += 1
-                failure = error if isinstance(error, RlmmError) else SidecarUnavailable(_why(error))
                 level = logging.WARNING if attempts == 1 else logging.DEBUG
-                _log.log(level, "%s cannot be connected to: %s", self._address, failure)
-                self._failure = failure
+                _log.log(level, "%s cannot be connected to: %s", self._address, error)
+                if isinstance(error, Superseded):
+                    error = self._takeover.heard(error)
+                self._failure = error
                 self._backoff.failed()
                 self._note_change()
+        return None
 
     async def _attempt(self) -> Connection:
         """A connection that was greeted and told the whole assignment."""
         deadline_s = self._loop.time() + self._settings.connect_timeout_s
-        connection = await self._dial(deadline_s)
+        connection = await self._dialling.dial(deadline_s)
         try:
             self.server = await connection.greet(self._hello, deadline_s)
+            self._assignment.room = Room.of(self.server.limits)
+            self._takeover.refuted()
             self._unheard, self._refused = 0, None
             self._connection = connection
             self._say(connection, self._assignment.whole())
@@ -253,13 +285,12 @@ class Link:
         _log.info("connected to %s: %s", self._address, self.server.server)
         return connection
 
-    async def _dial(self, deadline_s: float) -> Connection:
-        async with asyncio.timeout_at(deadline_s):
-            return await self._address.dial(Connection)
-
     async def _keep(self, connection: Connection) -> None:
-        """Look after *connection* until it is lost."""
+        """Look after *connection* until it is lost, or no longer the one that is asked."""
         while not connection.is_lost:
+            if connection is not self._connection:
+                await connection.answered(self._settings.timeout_s)
+                return
             if self._refused is not None:
                 await self._tell_whole(connection)
                 continue
@@ -276,8 +307,21 @@ class Link:
                 await connection.call("ping", [], self._loop.time() + idle_s)
             except SidecarUnavailable as error:
                 connection.end(error)
+            except Superseded as error:
+                self._step_back(connection, error)
             except RlmmError as error:
                 _log.debug("ping was refused: %s", error)
+
+    def _step_back(self, connection: Connection, error: Superseded) -> None:
+        """
+        Another start of this broker has taken over: nothing more is asked on this connection, and
+        it is over when what was asked is answered.
+        """
+        if connection is self._connection:
+            self._connection = None
+            self._failure = self._takeover.heard(error)
+            self._ring()
+            self._note_change()
 
     @property
     def _idle_s(self) -> float:
@@ -293,9 +337,3 @@ class Link:
     def _note_change(self) -> None:
         changed, self._changed = self._changed, self._loop.create_future()
         changed.set_result(None)
-
-
-def _why(error: OSError) -> str:
-    if isinstance(error, TimeoutError):
-        return "it did not answer in time"
-    return error.strerror or str(error)

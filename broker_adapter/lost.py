@@ -33,6 +33,8 @@ class Fate(StrEnum):
     """It had no effect so far; it may still be on its way."""
     PASSED = "passed"
     """The state is beyond what the event asks for: with its help, or without."""
+    NOT_KNOWN = "not-known"
+    """Nothing is there: either the event ended it, or there never was anything to end."""
 
 
 def fate_of(event: Event, found: SegmentMetadata | PartitionDelete | None) -> Fate:
@@ -68,9 +70,9 @@ def _fate_of_start(event: SegmentMetadata, found: object) -> Fate:
 
 def _fate_of_update(event: SegmentUpdate, found: object) -> Fate:
     if not isinstance(found, SegmentMetadata):
-        # A finished deletion leaves nothing behind.
+        # A finished deletion leaves nothing behind that could be told from what never was.
         is_gone = event.state is SegmentState.DELETE_SEGMENT_FINISHED
-        return Fate.HAD_EFFECT if is_gone else Fate.NOT_SEEN
+        return Fate.NOT_KNOWN if is_gone else Fate.NOT_SEEN
     if found.state > event.state:
         return Fate.PASSED
     if event.state in DELETION and event.custom_metadata is None:

@@ -1,13 +1,15 @@
 """
 An event loop in a thread of its own, and calls to what lives on it from any other thread.
 
-Invariant: when `close` has returned the thread is over, and every call that was ever made has
-ended: with its own outcome where it had one, else with `Stopped`.
+Invariants: when `close` has returned the thread is over, and every call that was ever made has
+ended: with its own outcome where it had one, else with `Stopped`. A process that was forked off has
+no such thread: it is told so and never waits for one, nor touches what the other process uses.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from concurrent.futures import CancelledError, Future
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -34,6 +36,7 @@ class OwnLoop(Generic[L]):
 
     def __init__(self, name: str, make: Callable[[], L]) -> None:
         """Raises what *make* raises; then there is no thread."""
+        self._pid = os.getpid()
         self._lock = threading.Lock()
         self._is_closed = False
         """No call begins any more; changed under the lock, so that none begins too late."""
@@ -46,8 +49,11 @@ class OwnLoop(Generic[L]):
         self._thread.start()
         try:
             self.living = made.result()
-        except BaseException:
+        except Exception:
             self._thread.join()
+            raise
+        except BaseException:  # the caller does not wait for it
+            self._loop.call_soon_threadsafe(self._over.set)
             raise
 
     def _serve(self, make: Callable[[], L], made: Future[L]) -> None:
@@ -79,6 +85,8 @@ class OwnLoop(Generic[L]):
             return future.result()
         except CancelledError as error:
             raise Stopped("the client was closed while a thread waited") from error
+        finally:
+            future.cancel()  # whoever was interrupted wants no answer any more
 
     def call(self, function: Callable[[], T]) -> T:
         """What *function* returns on the loop."""
@@ -96,13 +104,24 @@ class OwnLoop(Generic[L]):
         else:
             msg = "called on an event loop, which it would block: use RemoteLogMetadataClient there"
             raise InvalidArgument(msg)
+        if os.getpid() != self._pid:
+            msg = (
+                f"this client was made by the process {self._pid}, before {os.getpid()} was forked "
+                "off: each process makes its own"
+            )
+            raise InvalidArgument(msg)
         with self._lock:
             if self._is_closed:
                 raise Stopped("the client is closed")
             return asyncio.run_coroutine_threadsafe(answer, self._loop)
 
     def close(self) -> None:
-        """End it, and return when the thread is over; once is enough, also from several threads."""
+        """
+        End it, and return when the thread is over; once is enough, also from several threads. In a
+        process that was forked off there is nothing to end.
+        """
+        if os.getpid() != self._pid:
+            return
         if threading.current_thread() is self._thread:
             raise InvalidArgument("a client cannot be closed from within its own thread")
         with self._lock:

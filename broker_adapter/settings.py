@@ -34,6 +34,10 @@ class ClientSettings:
     connections sooner: a peer that vanished without a word is found out."""
     page_size: int = 1_000
     """Segments that one page of a listing is asked for with: what services allow at most."""
+    superseded_max: int = 3
+    """How often in a row the service may say that another start of this broker has taken over;
+    then the client gives up. Once may be what a service says that is just being replaced, and who
+    tries for ever hides that two brokers have one id."""
     is_repeating: bool = True
     """Whether anything is tried again. Off, each call is one attempt: for tests that want to see
     the first answer."""
@@ -42,9 +46,11 @@ class ClientSettings:
         """Refuse what cannot work, naming it."""
         for name in ("timeout_s", "ready_timeout_s", "connect_timeout_s", "idle_s"):
             require_timeout(getattr(self, name), name)
-        if type(self.page_size) is not int or self.page_size < 1:
-            msg = f"page_size must be a number above 0, got {self.page_size!r}"
-            raise InvalidArgument(msg)
+        for name in ("page_size", "superseded_max"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 1:
+                msg = f"{name} must be a number above 0, got {value!r}"
+                raise InvalidArgument(msg)
         for one in fields(Pauses):
             require_timeout(getattr(self.reconnect, one.name), f"reconnect.{one.name}")
 

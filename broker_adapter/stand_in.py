@@ -103,6 +103,7 @@ class _Memory:
         self._closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.is_told = True
         self.lookups_max = LOOKUPS_MAX
+        self.timeout_ms_max = 0
 
     @property
     def is_connected(self) -> bool:

@@ -31,6 +31,10 @@ class ClientStatistics:
     is_connected: bool
     is_assignment_told: bool
     """Whether the service has accepted all that was said of leaders and followers."""
+    superseded: int
+    """How often the service said that another start of this broker has taken over."""
+    has_given_up: bool
+    """Whether this client is over because of that."""
 
 
 @dataclass
@@ -42,6 +46,8 @@ class Figures:
     connections: int = 0
     failed_connections: int = 0
     waiting: int = 0
+    superseded: int = 0
+    has_given_up: bool = False
 
     def ended(self, method: str, outcome: str) -> None:
         """A call is over."""
@@ -62,4 +68,6 @@ class Figures:
             self.waiting,
             is_connected,
             is_assignment_told,
+            self.superseded,
+            self.has_given_up,
         )

@@ -7,7 +7,7 @@ stands in `broker_adapter.asking`, what is sent in `broker_adapter.calls`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from broker_adapter import calls
 from broker_adapter.asking import Asking
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.wire.options import Unassigned
     from rlmm.wire.values import WriteAnswer
+
+LOOKUPS_UNTOLD: Final = 100
+"""Look-ups in one request while the service has not told how many it takes."""
 
 
 class Verbs(Asking):
@@ -111,11 +114,11 @@ class Verbs(Asking):
         More look-ups than the service takes at once are asked in several requests.
         """
         asked = list(lookups)
-        size = self._exchange.lookups_max or len(asked)
         deadline_s = self._deadline_s(timeout_s)
         answers: list[SegmentMetadata | RlmmError | None] = []
-        for start in range(0, len(asked), max(1, size)):
-            call = calls.segments_for(asked[start : start + size])
+        while len(answers) < len(asked):
+            size = self._exchange.lookups_max or LOOKUPS_UNTOLD
+            call = calls.segments_for(asked[len(answers) : len(answers) + size])
             left_s = max(0.001, deadline_s - self._loop.time())
             answers += await self._read(call, at_least, left_s, linearizable=linearizable)
         return answers

@@ -7,7 +7,8 @@ meant is refused by name before it is accepted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rlmm.errors import InvalidArgument
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rlmm.metadata.ids import TopicIdPartition
+
+
+_NONE: frozenset[TopicIdPartition] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,11 @@ class Assignment:
     user: frozenset[TopicIdPartition] = frozenset()
     is_known: bool = True
     """Whether anybody has said yet what is assigned."""
+    _counted: dict[int, Counter[int]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+    """How many of *user* live on each metadata partition, by how many of these there are: found out
+    once, since there may be hundreds of thousands and it is asked for at every scrape."""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no topic has."""
@@ -77,15 +86,40 @@ class Assignment:
             )
             raise InvalidArgument(msg)
 
-    def metadata_partitions(self, partition_count: int) -> frozenset[int]:
-        """The metadata partitions to read."""
+    def metadata_partitions(
+        self, partition_count: int, before: Assignment | None = None
+    ) -> frozenset[int]:
+        """
+        The metadata partitions to read.
+
+        Where *before* was asked already, no more is found out than how this differs from it.
+        """
         if self.metadata is None:
             return frozenset(range(partition_count))
-        of_user = (
-            metadata_partition_for(partition.topic_id, partition.partition, partition_count)
-            for partition in self.user
-        )
-        return self.metadata.union(of_user)
+        counted = self._counted.get(partition_count)
+        if counted is None:
+            counted = self._count(partition_count, before)
+            self._counted[partition_count] = counted
+        return self.metadata.union(counted)
+
+    def _count(self, partition_count: int, before: Assignment | None) -> Counter[int]:
+        """How many user partitions live on each metadata partition that has any."""
+        known = None
+        if before is not None:
+            known = before._counted.get(partition_count)  # noqa: SLF001 - another of this class
+        come, gone, counted = self.user, _NONE, Counter[int]()
+        if before is not None and known is not None:
+            left = before.user - self.user
+            if len(left) < len(self.user):
+                come, gone, counted = self.user - before.user, left, known.copy()
+        for partition in come:
+            counted[_place_of(partition, partition_count)] += 1
+        for partition in gone:
+            place = _place_of(partition, partition_count)
+            counted[place] -= 1
+            if not counted[place]:
+                del counted[place]
+        return counted
 
     def covers(self, partition: TopicIdPartition, metadata_partition: int) -> bool:
         """Whether *partition*, which lives on *metadata_partition*, is answered for."""
@@ -104,3 +138,7 @@ class Assignment:
             if found
         ]
         return " and ".join(parts) or "none"
+
+
+def _place_of(partition: TopicIdPartition, partition_count: int) -> int:
+    return metadata_partition_for(partition.topic_id, partition.partition, partition_count)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from rlmm.assignment import Assignment
 from rlmm.backoff import Backoff, Pauses
@@ -29,6 +29,7 @@ _FIRST_PAUSE_S = 1.0
 """After the first failed question; doubled up to the interval, as long as nothing was answered."""
 
 
+@runtime_checkable
 class KnowsBrokers(Protocol):
     """Who can be asked: the `kafka` log."""
 

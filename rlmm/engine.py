@@ -11,6 +11,7 @@ import asyncio
 import logging
 from contextlib import suppress
 from dataclasses import dataclass, field
+from traceback import clear_frames
 from typing import TYPE_CHECKING
 
 from rlmm.assignment import Assignment
@@ -20,7 +21,6 @@ from rlmm.errors import (
     ConfigError,
     InvalidArgument,
     LogError,
-    NotAssigned,
     NotReady,
     OverBudget,
     PumpFailed,
@@ -123,13 +123,9 @@ class Engine:
         self._keeper: Keeper | None = None
         if snapshots is not None:
             self._keeper = Keeper(
-                snapshots,
-                settings.snapshot,
-                ground.make_shard,
-                ground.clock,
-                ground.snapshot_disk,
-                ground.set_apart,
-            )
+                snapshots, settings.snapshot, ground.make_shard, ground.clock,
+                ground.snapshot_disk, ground.set_apart,
+            )  # fmt: skip
         around = Surroundings(
             log=log,
             settings=settings.pump,
@@ -147,12 +143,7 @@ class Engine:
         if self._keeper is not None:
             self._keeper.keep(self._pump)
         self._writer = Writer(
-            log,
-            self._pump,
-            self._gate,
-            self._budget,
-            settings.write,
-            is_observer=is_observer,
+            log, self._pump, self._gate, self._budget, settings.write, is_observer=is_observer
         )
         self.write = self._writer.write
         """Store an event and hear what became of it."""
@@ -178,6 +169,9 @@ class Engine:
     async def _read(self) -> None:
         try:
             await self._pump.run()
+        except asyncio.CancelledError as error:
+            clear_frames(error.__traceback__)  # cycles, out of the collector's sight with the rest
+            raise
         except Exception as error:
             self.refuse(PumpFailed, f"the reading of the log has died: {error!r}")
             raise
@@ -202,6 +196,11 @@ class Engine:
             self._gate.stop(error, message)
             self._pump.close(error, message)
             self._barrier.fail_all(error, message)
+
+    def release(self) -> None:
+        """After the end, let go of all that was read, whoever holds the engine still."""
+        self._pump.release()
+        self._gate.disconnect("all that was read is given up")
 
     # -------------------------------------------------------------------------- assignment
 
@@ -266,12 +265,13 @@ class Engine:
         """
         Wait until the events at these offsets, by metadata partition, are applied here.
 
-        Costs nothing while it waits. Raises `NotAssigned` for a metadata partition that is not read
-        here, `NotReady` at the deadline, and what ends the reading of the partition meanwhile.
+        Costs nothing while it waits. Raises `InvalidArgument` for a metadata partition that the
+        topic does not have, `NotAssigned` for one that is not read here, `NotReady` at the
+        deadline, and what ends the reading of the partition meanwhile.
         """
-        limit_s = self._limit_s(timeout_s)
+        limit_s = self.limit_s(timeout_s)
         _require_offsets(at_least)
-        begin_s = asyncio.get_running_loop().time()
+        deadline_s = asyncio.get_running_loop().time() + limit_s
         if not self._gate.knows_places:
             with suppress(TimeoutError):
                 async with asyncio.timeout(limit_s):
@@ -290,7 +290,6 @@ class Engine:
             while missing:
                 place, next_offset = missing.popitem()
                 if self._position(place) < next_offset:
-                    deadline_s = begin_s + limit_s
                     await self._barrier.wait(place, next_offset, deadline_s=deadline_s)
                 missing = self._missing(at_least)  # what was reached may be read anew
         except TimeoutError:
@@ -308,23 +307,23 @@ class Engine:
             ) from None
 
     async def wait_current(
-        self, partition: TopicIdPartition, *, timeout_s: float | None = None
+        self, *partitions: TopicIdPartition, timeout_s: float | None = None
     ) -> None:
         """
         Ask the log where it ends, and wait until everything up to there is applied here.
 
         A question asked right afterwards sees every event that was stored before this call.
         """
-        limit_s = self._limit_s(timeout_s)
+        limit_s = self.limit_s(timeout_s)
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + limit_s
-        place = self._gate.require_assigned(partition)
-        answers = await self._log.bounds([place], timeout_s=limit_s)
-        bounds = answers[place]
-        if isinstance(bounds, LogError):
-            raise bounds
-        left_s = max(0.001, deadline_s - loop.time())
-        await self.wait_reached({place: bounds.next_offset - 1}, timeout_s=left_s)
+        places = {self._gate.require_assigned(partition) for partition in partitions}
+        ends: dict[int, int] = {}
+        for place, bounds in (await self._log.bounds(places, timeout_s=limit_s)).items():
+            if isinstance(bounds, LogError):
+                raise bounds
+            ends[place] = bounds.next_offset - 1
+        await self.wait_reached(ends, timeout_s=max(0.001, deadline_s - loop.time()))
 
     def read_token(self) -> dict[int, int]:
         """The offset of the last event applied, by metadata partition: what `at_least` takes."""
@@ -334,7 +333,8 @@ class Engine:
             if gated.shard is not None
         }
 
-    def _limit_s(self, timeout_s: float | None) -> float:
+    def limit_s(self, timeout_s: float | None) -> float:
+        """How long a read may wait that says *timeout_s*."""
         if timeout_s is None:
             return self._settings.gate.wait_timeout_ms / 1_000
         return require_timeout(timeout_s) if timeout_s else 0.0  # 0: now, or not at all
@@ -351,10 +351,7 @@ class Engine:
         self._require_running()
         gated = self._gate.shards().get(place)
         if gated is None:
-            if not self._gate.knows_places:
-                raise self._gate.refusal(place)
-            msg = f"metadata partition {place} is not read by this service"
-            raise NotAssigned(msg, metadata_partition=place)
+            raise self._gate.not_read(place)
         return 0 if gated.shard is None else gated.shard.position
 
     def _require_running(self) -> None:

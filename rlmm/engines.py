@@ -1,8 +1,9 @@
 """
 The engines of one process: each is built from a plan, and its parts run beside all others.
 
-One more may be added at any time. What is wrong with one that came late ends that one alone; all
-that was configured from the start stands and falls together. No log is ever followed twice.
+One more may be added at any time. What is wrong with one that came late ends that one alone, which
+is then missing, by name; all that was configured from the start stands and falls together. No log
+is ever followed twice.
 """
 
 from __future__ import annotations
@@ -11,35 +12,27 @@ import asyncio
 import gc
 import logging
 import time
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from rlmm.broker_watch import BrokerWatch
+from rlmm.all_engines import close_all, close_one, flush_all
+from rlmm.broker_watch import BrokerWatch, KnowsBrokers
 from rlmm.engine import Engine, Ground
+from rlmm.engine_plan import EnginePlan, OpenLog, Watch, open_files, open_kafka, open_memory
 from rlmm.errors import ConfigError, RlmmError, Stopped, first_of
-from rlmm.folder_lock import snapshots_lock
-from rlmm.line_fields import ANSWER, bound
-from rlmm.log.files import FilesLog
+from rlmm.line_fields import bound
 from rlmm.log.folder import UNKNOWN_CLUSTER_ID, UNKNOWN_TOPIC_ID
-from rlmm.log.kafka.kafka_log import KafkaLog
-from rlmm.log.memory import MemoryLog
-from rlmm.log.memory_topic import MemoryTopic
-from rlmm.own_thread import in_own_thread
+from rlmm.opening import open_within
 from rlmm.parts import Parts
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
-    from pathlib import Path
 
-    from rlmm.assignment import Assignment
     from rlmm.broker_watch import WatchStatistics
-    from rlmm.engine import EngineSettings
     from rlmm.figures import EngineStatistics
-    from rlmm.log.kafka.settings import KafkaSettings
     from rlmm.log.protocol import LogIdentity, MetadataLog
-    from rlmm.partition_log.settings import LogSettings
     from rlmm.parts import Run
     from rlmm.snapshot.writer import Flushed
 
@@ -49,67 +42,23 @@ if TYPE_CHECKING:
     `time.monotonic` that was begun: who asked before it has what was known then.
     """
 
-Result = TypeVar("Result")
+__all__ = [
+    "GROUND",
+    "Asked",
+    "EnginePlan",
+    "OpenLog",
+    "Service",
+    "ServiceStatistics",
+    "Watch",
+    "open_files",
+    "open_kafka",
+    "open_memory",
+]
 
 _log = logging.getLogger(__name__)
 
 GROUND = Ground(set_apart=gc.freeze)
 """What engines stand on in a process that is all theirs."""
-
-
-@dataclass(frozen=True, slots=True)
-class OpenLog:
-    """A log, and what has to run beside it."""
-
-    log: MetadataLog
-    run: Run | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """A broker whose assignment is followed."""
-
-    broker_id: int
-    refresh_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class EnginePlan:
-    """Everything that one engine is built from."""
-
-    name: str
-    open_log: Callable[[], Awaitable[OpenLog]]
-    assignment: Assignment
-    settings: EngineSettings
-    snapshots: Path | None
-    is_observer: bool
-    watch: Watch | None = None
-    """Whose assignment is followed; else it changes only when somebody says so."""
-    cluster_id: str | None = None
-    """Whose log it has to be, where that is known."""
-    is_named: bool = False
-    """Whether it was given its name, as one of several: then its errors begin with it."""
-
-
-async def open_files(
-    folder: Path, partition_count: int | None, settings: LogSettings, *, is_observer: bool
-) -> OpenLog:
-    """The embedded log in *folder*."""
-    log = await FilesLog.open(
-        folder, partition_count=partition_count, settings=settings, is_observer=is_observer
-    )
-    return OpenLog(log, log.run)
-
-
-async def open_kafka(settings: KafkaSettings) -> OpenLog:
-    """The metadata topic of a cluster."""
-    return OpenLog(await KafkaLog.open(settings))
-
-
-async def open_memory(partition_count: int | None) -> OpenLog:
-    """A topic that is gone with the process."""
-    topic = MemoryTopic() if partition_count is None else MemoryTopic(partition_count)
-    return OpenLog(MemoryLog(topic))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +95,19 @@ class Service:
         """The engines that it begins with, by name, whether they are there already or not."""
         self.failure = ""
         """What it ends of, unless that was asked for."""
+        self.on_dropped: Callable[[str, str], None] = lambda _name, _why: None
+        """Called with the name of an engine that was taken off, and why."""
+        self.opening: dict[str, str] = {}
+        """What is waited for while logs are opened, by name of the engine."""
+        self._missing: dict[str, str] = {}
+        """Engines that are to be there and are not, by name, and why."""
         self._opened: dict[str, AsyncExitStack] = {}
         """What is closed with each engine, by its name; also of one that is being opened."""
         self._late: set[str] = set()
         """Names of the engines that were added to a service that ran."""
+        self._leaving: dict[str, asyncio.Task[None]] = {}
+        """Engines that were taken off and are not closed yet, by name."""
+        self._logs: dict[str, MetadataLog] = {}
         self._watches: dict[str, BrokerWatch] = {}
         self._parts = Parts()
         self._end = ""
@@ -172,7 +130,11 @@ class Service:
         return self.begin(plan, await self.open(plan))
 
     async def open(self, plan: EnginePlan) -> OpenLog:
-        """As `add`, without building the engine, which `begin` does: several may be opened."""
+        """
+        As `add`, without building the engine, which `begin` does: several may be opened. One of the
+        name that is being taken off is waited for.
+        """
+        await self._left(plan.name)
         self._require_open()
         if plan.name in self._opened:
             msg = f"two engines are called {plan.name}: each log needs a name of its own"
@@ -180,18 +142,15 @@ class Service:
         opened = self._opened[plan.name] = AsyncExitStack()
         try:
             with bound(cluster=plan.name):
-                held = ExitStack()
-                opened.push_async_callback(in_own_thread, "snapshots-lock", held.close)
-                found = await plan.open_log()
-                opened.push_async_callback(found.log.close)
-                if plan.snapshots is not None:
-                    lock = partial(held.enter_context, snapshots_lock(plan.snapshots))
-                    await in_own_thread("snapshots-lock", lock)
+                at = partial(self.opening.__setitem__, plan.name)
+                found = await open_within(opened, plan, at)
                 self._require_open()
         except BaseException as error:
-            _tell_of(error, plan)
+            plan.tell_of(error)
             await self._put_down(plan.name)
             raise
+        finally:
+            self.opening.pop(plan.name, None)
         return found
 
     def begin(self, plan: EnginePlan, found: OpenLog) -> Engine:
@@ -207,7 +166,7 @@ class Service:
         )
         runs = {f"engine {plan.name}": engine.run}
         if plan.watch is not None:
-            assert isinstance(found.log, KafkaLog), plan.name
+            assert isinstance(found.log, KnowsBrokers), plan.name
             watch = BrokerWatch(
                 found.log, plan.watch.broker_id, plan.watch.refresh_s, engine.reconcile
             )
@@ -222,6 +181,8 @@ class Service:
         if found.run is not None:
             runs[f"log {plan.name}"] = found.run
         self.engines[plan.name] = engine
+        self._logs[plan.name] = found.log
+        self._missing.pop(plan.name, None)
         if self._parts.is_running:
             self._late.add(plan.name)
         for name, run in runs.items():
@@ -246,6 +207,38 @@ class Service:
             raise ConfigError(msg)
         return self.engines[found[0]] if found else None
 
+    async def remove(self, name: str, why: str) -> None:
+        """
+        Take off an engine that was added late, and wait until all it stood on is closed; where it
+        was taken off already, that is waited for alone.
+        """
+        if name in self._late:
+            self._drop(name, why, logging.INFO)
+        await self._left(name)
+
+    def miss(self, name: str, why: str) -> None:
+        """An engine of this name is to be there, and is not: nothing is ready until it is."""
+        self._missing[name] = why
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """
+        Engines that are to be there and are not, by name, and why: those that were taken off, or
+        could not be opened. Not those whose log, by the cluster id for a name, another one follows.
+        """
+        if not self._missing:
+            return {}
+        served = {one.identity.cluster_id for one in self.engines.values() if one.identity}
+        return {name: why for name, why in self._missing.items() if name not in served}
+
+    def is_reached(self, name: str) -> bool:
+        """Whether the log of an engine has told who it is, and answered when it was asked last."""
+        engine = self.engines.get(name)
+        if engine is None or engine.identity is None:
+            return False
+        # Of the logs only one on a network knows that it is not answered any more.
+        return bool(getattr(self._logs[name].statistics(), "is_connected", True))
+
     async def run(self) -> None:
         """Run all parts until cancelled; the first that fails ends the others."""
         await self._parts.run()
@@ -255,15 +248,11 @@ class Service:
         Write a snapshot of everything that changed; what became of it, by engine. All at a time:
         a disk that hangs costs the others nothing.
         """
-        engines = dict(self.engines)
-        done = await asyncio.gather(*map(_flush, engines, engines.values()), return_exceptions=True)
-        return _all_of(dict(zip(engines, done, strict=True)), "while its snapshots were written")
+        return await flush_all(self.engines)
 
     async def close(self) -> None:
         """Close every log, and let go of every folder of snapshots; one failure stops no other."""
-        opened = dict(self._opened)
-        done = await asyncio.gather(*map(_close, opened, opened.values()), return_exceptions=True)
-        _all_of(dict(zip(opened, done, strict=True)), "while it was closed")
+        await close_all(self._opened)
 
     def refuse(self, message: str) -> None:
         """
@@ -339,62 +328,39 @@ class Service:
                 await run()
             except Exception as error:
                 first = first_of(error)
-                _tell_of(first, plan)
+                plan.tell_of(first)
                 if plan.name not in self._late or not isinstance(first, (RlmmError, OSError)):
                     raise  # of what was configured, or a fault of ours
                 self._drop(plan.name, str(first))
 
-    def _drop(self, name: str, why: str) -> None:
+    def _drop(self, name: str, why: str, level: int = logging.ERROR) -> None:
         """Take off an engine that was added late; the others go on."""
-        _log.error("%s is not followed any more: %s", name, why, extra={"cluster": name})
+        _log.log(level, "%s is not followed any more: %s", name, why, extra={"cluster": name})
         self._late.remove(name)
         self._watches.pop(name, None)
-        self.engines.pop(name).refuse(Stopped, why)
-        self._parts.end(name, partial(self._put_down, name))
+        self._logs.pop(name)
+        self._missing[name] = why
+        engine = self.engines.pop(name)
+        engine.refuse(Stopped, why)
+        leaving = self._parts.end(name, partial(self._put_down, name, engine))
+        if leaving is not None:
+            self._leaving[name] = leaving
+            leaving.add_done_callback(lambda _: self._leaving.pop(name))
+        self.on_dropped(name, why)
 
-    async def _put_down(self, name: str) -> None:
+    async def _left(self, name: str) -> None:
+        """Wait until what an engine stood on that was taken off is closed."""
+        leaving = self._leaving.get(name)
+        if leaving is not None:
+            await asyncio.wait([leaving])
+
+    async def _put_down(self, name: str, engine: Engine | None = None) -> None:
         """Close what an engine stood on; however that ends, nobody else is concerned."""
+        if engine is not None:
+            engine.release()  # it may be out of the collector's sight, and never found again
         try:
-            await _close(name, self._opened[name])
+            await close_one(name, self._opened[name])
         except Exception as error:  # noqa: BLE001 - whatever a log may raise
             _log.warning("while %s was closed: %r", name, error, extra={"cluster": name})
         finally:
             del self._opened[name]
-
-
-async def _close(cluster: str, opened: AsyncExitStack) -> None:
-    with bound(cluster=cluster):
-        await opened.aclose()
-
-
-async def _flush(name: str, engine: Engine) -> Flushed:
-    task = asyncio.current_task()
-    if task is not None:
-        task.set_name(f"snapshots of {name}")  # to be named where it hangs
-    with bound(cluster=name):
-        done = await engine.flush()
-    extra = {"cluster": name, **ANSWER}
-    if done.obstacle is not None:
-        _log.info("engine %s: no snapshots written: %s", name, done.obstacle, extra=extra)
-        return done
-    _log.info(
-        "engine %s: %d snapshots written, %d unchanged, %d failed",
-        name, len(done.written), len(done.unchanged), len(done.failed), extra=extra,
-    )  # fmt: skip
-    return done
-
-
-def _all_of(results: Mapping[str, Result | BaseException], when: str) -> dict[str, Result]:
-    """What was done for each engine; failures are told, each of them, and the first is raised."""
-    failed = [(name, one) for name, one in results.items() if isinstance(one, BaseException)]
-    for name, error in failed:
-        _log.error("%s: %s: %r", name, when, error, extra={"cluster": name})
-    if failed:
-        raise failed[0][1]
-    return {name: one for name, one in results.items() if not isinstance(one, BaseException)}
-
-
-def _tell_of(error: BaseException, plan: EnginePlan) -> None:
-    """Where clusters have names, an error says which one it is about."""
-    if plan.is_named and isinstance(error, RlmmError):
-        error.args = (f"clusters.{plan.name}: {error}", *error.args[1:])

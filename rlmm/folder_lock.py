@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from rlmm.errors import RlmmError
 
 LOCK = "rlmm.lock"
+_MODE = 0o750
+"""Of a folder that is made: what lies in it is for those who may ask, and not for every user of the
+machine; the group may come to a Unix socket that it may open."""
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 """What a full disk says: nobody has to choose anything else, it passes when there is room."""
@@ -83,7 +86,7 @@ def _unusable(folder: Path, name: str, error: OSError) -> RlmmError:
 def _opened(folder: Path, name: str, *, is_observer: bool) -> tuple[int | None, bool]:
     """The lock file, and whether it may be written; None where an observer finds none."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(_MODE, parents=True, exist_ok=True)
         return os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644), True
     except OSError as error:
         if not (is_observer and error.errno in _NOT_WRITABLE):

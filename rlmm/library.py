@@ -17,6 +17,7 @@ from rlmm.blocking import BlockingMetadata
 from rlmm.engine import Engine
 from rlmm.errors import Stopped, StopTimedOut, first_of
 from rlmm.folder_lock import require_apart, snapshots_lock
+from rlmm.freshness import wait_fresh
 from rlmm.gate.listings import next_page, whole_listing
 from rlmm.gate.reads import PAGE_MAX
 from rlmm.log.files import FilesLog
@@ -273,10 +274,9 @@ class RemoteLogMetadata:
         *,
         linearizable: bool,
     ) -> None:
-        if at_least:
-            await self._engine.wait_reached(at_least, timeout_s=timeout_s)
-        if linearizable:
-            await self._engine.wait_current(partition, timeout_s=timeout_s)
+        await wait_fresh(
+            self._engine, [partition], at_least, linearizable=linearizable, timeout_s=timeout_s
+        )
 
     # ---------------------------------------------------------------------------- snapshots
 

@@ -57,6 +57,10 @@ class Process(Protocol):
         """Names of the engines that it begins with."""
 
     @property
+    def missing(self) -> Mapping[str, str]:
+        """Engines that were added later and are not there now, by name, and why."""
+
+    @property
     def failure(self) -> str:
         """What it ends of, unless that was asked for."""
 
@@ -220,6 +224,7 @@ class Notices:
             process.expected,
             end=process.end,
             failure=process.failure,
+            missing=process.missing,
         )
 
     def _again(self, what: Callable[[], None], pause_s: float) -> None:
@@ -232,7 +237,7 @@ def status_of(process: ProcessStanding) -> str:
     if process.end or process.failure or process.opening or not process.engines:
         return f"{word}: {process.detail}"
     places, closed, left = 0, 0, 0
-    waits = []
+    waits = [f"{name} is not followed now: {why}" for name, why in process.missing.items()]
     for name, engine in process.engines.items():
         if engine.identity is None:
             waits.append(f"{name} waits for its log: {engine.last_trouble or 'no answer yet'}")

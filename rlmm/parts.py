@@ -59,10 +59,10 @@ class Parts:
         task.add_done_callback(self._ended.discard)
         self._tasks.setdefault(owner, []).append(task)
 
-    def end(self, owner: str, then: Run) -> None:
+    def end(self, owner: str, then: Run) -> asyncio.Task[None] | None:
         """
-        Cancel the parts of *owner*, even who calls, and do *then* when they are over; not where
-        all parts are ending.
+        Cancel the parts of *owner*, even who calls, and do *then* when they are over: the task is
+        done when that is. Where all parts are ending, `None`: then nothing is done.
         """
         tasks = [task for task in self._tasks.pop(owner, []) if not task.done()]
         self._ended.update(tasks)
@@ -74,8 +74,9 @@ class Parts:
                 await asyncio.wait(tasks)
             await then()
 
-        if self._group is not None:
-            self._group.create_task(clear(), name=f"end of {owner}")
+        if self._group is None:
+            return None
+        return self._group.create_task(clear(), name=f"end of {owner}")
 
     async def run(self) -> None:
         """Run all parts until cancelled; the first that fails ends the others."""

@@ -15,6 +15,7 @@ from rlmm.engine import EngineSettings
 from rlmm.engines import EnginePlan, Watch, open_files, open_kafka, open_memory
 from rlmm.errors import ConfigError
 from rlmm.http.server import HttpServer
+from rlmm.http.settings import FILE_NAME, NO_FILE
 from rlmm.partition_log.descriptors import open_files_max_by_limit
 from rlmm.sidecar.clusters import Clusters
 from rlmm.sidecar.figures import Figures
@@ -96,6 +97,7 @@ def plan_of(config: Config, cluster: str | None = None) -> EnginePlan:
         snapshots=folder_of(config, cluster) / SNAPSHOT_FOLDER if is_kept else None,
         is_observer=process.mode is Mode.OBSERVER,
         watch=watch,
+        where=_where(config, folder_of(config, cluster)),
         is_named=cluster is not None,
     )
 
@@ -103,7 +105,9 @@ def plan_of(config: Config, cluster: str | None = None) -> EnginePlan:
 def learned_plan(config: Config, cluster_id: str, servers: tuple[str, ...]) -> EnginePlan:
     """The engine of a cluster that a broker told of, in all else as *config* says."""
     assert config.kafka is not None, cluster_id
-    kafka = replace(config.kafka, bootstrap_servers=servers, is_learned=False)
+    kafka = replace(
+        config.kafka, bootstrap_servers=servers, cluster_id=cluster_id, is_learned=False
+    )
     plan = plan_of(replace(config, kafka=kafka), cluster_id)
     return replace(plan, cluster_id=cluster_id, is_named=False)
 
@@ -136,7 +140,7 @@ def sidecar_of(configuration: Loaded, engines: ProcessEngines, door: Door) -> Si
     is_observer = all(one.process.mode is Mode.OBSERVER for one in each)
     around = Surroundings(
         config.sidecar,
-        Clusters(engines),
+        Clusters(engines, brokers_max=config.sidecar.brokers_max),
         door,
         Figures(),
         _status_of,
@@ -155,9 +159,30 @@ def _status_of(engine: Engine) -> dict[str, object]:
     return engine_view(engine.statistics(), now_s=now_s, now_ms=SYSTEM_CLOCK.now_ms())
 
 
-def http_of(configuration: Loaded, sources: Sources, door: Door) -> HttpServer:
-    """The HTTP server that the configuration describes, which shows what *sources* say."""
-    return HttpServer(sources, configuration.config.http, door)
+def token_file_of(configuration: Loaded) -> Path | None:
+    """Where the service keeps the token that it makes for its own user; `None`: it makes none."""
+    config = configuration.config
+    said = config.http.token_file
+    if said == NO_FILE or config.http.address is None:
+        return None
+    return config.process.data_dir / FILE_NAME if said is None else Path(said)
+
+
+def http_of(
+    configuration: Loaded, sources: Sources, door: Door, token_file: Path | None
+) -> HttpServer:
+    """
+    The HTTP server that the configuration describes, which shows what *sources* say; its own user
+    finds a token that the *door* knows in *token_file*.
+    """
+    return HttpServer(sources, configuration.config.http, door, token_file)
+
+
+def _where(config: Config, folder: Path) -> str:
+    if config.kafka is not None:
+        return f"the log at {', '.join(config.kafka.bootstrap_servers)}"
+    is_kept = config.log.kind is not LogKind.MEMORY
+    return f"the log in {folder / LOG_FOLDER}" if is_kept else "the log in memory"
 
 
 def _opener(config: Config, folder: Path) -> Callable[[], Awaitable[OpenLog]]:

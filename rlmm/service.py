@@ -31,6 +31,7 @@ from rlmm.errors import (
     StopTimedOut,
     first_of,
 )
+from rlmm.opening import OpeningLog
 from rlmm.own_thread import OwnedThread, left_behind
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ _PARTS_SHARE = 0.5
 """Share of the deadline after which the last snapshots are written, whatever hangs by then."""
 _EARLIER_S = 1.0
 """What those that are named before one that cannot be opened have to fail as well and be told."""
+_OPENING_S = 5.0
+"""How long all else waits for a log to be opened. Recovery comes later: mostly it takes no time."""
 _FLUSH_SHARE = 0.8
 """Share of what is left then that snapshots may take; the rest closes the log."""
 
@@ -119,7 +122,7 @@ async def serve(
 async def _open_and_run(
     service: Service, plans: list[EnginePlan], on_started: Callable[[Service], None] | None
 ) -> None:
-    """Open every log, which may take long where there is much to be recovered, and run."""
+    """Open every log, or begin without those that take long, and run."""
     for plan, found in zip(plans, await _opened(service, plans), strict=True):
         service.begin(plan, found)
     if on_started is not None:
@@ -130,30 +133,62 @@ async def _open_and_run(
 async def _opened(service: Service, plans: list[EnginePlan]) -> list[OpenLog]:
     """
     Open all logs at a time. Raises the error of the one that is named first, where several fail.
+
+    Nobody waits for long for a disk that hangs: what is not open by then has a stand-in.
     """
     if not plans:
         return []
+    begin_s = asyncio.get_running_loop().time()
     openings = [
         asyncio.create_task(service.open(plan), name=f"opening {plan.name}") for plan in plans
     ]
     try:
-        await asyncio.wait(openings, return_when=asyncio.FIRST_EXCEPTION)
+        first = asyncio.FIRST_EXCEPTION
+        await asyncio.wait(openings, timeout=_OPENING_S, return_when=first)
         failed = [number for number, each in enumerate(openings) if _failure(each) is not None]
-        if failed and failed[0]:
-            earlier = openings[: failed[0]]
-            await asyncio.wait(earlier, timeout=_EARLIER_S, return_when=asyncio.FIRST_EXCEPTION)
-    finally:
-        errors = [error for error in map(_failure, openings) if error is not None]
-        for each in openings:
-            each.cancel()
-        await asyncio.wait(openings)
-        for each in openings:
-            _failure(each)  # looked at, so that it is not reported as forgotten
-        for error in errors[1:]:
-            _log.error("%s", error)
-    if errors:
-        raise errors[0]
-    return [each.result() for each in openings]
+        if not failed:
+            return [_found(service, begin_s, *each) for each in zip(plans, openings, strict=True)]
+        if failed[0]:
+            await asyncio.wait(openings[: failed[0]], timeout=_EARLIER_S, return_when=first)
+    except asyncio.CancelledError:
+        await _give_up(openings)
+        raise
+    errors = await _give_up(openings)
+    for error in errors[1:]:
+        _log.error("%s", error)
+    raise errors[0]
+
+
+def _found(
+    service: Service, begin_s: float, plan: EnginePlan, opening: asyncio.Task[OpenLog]
+) -> OpenLog:
+    """The log, or its stand-in as long as it is not open."""
+    if opening.done():
+        return opening.result()
+
+    def what() -> str:
+        return service.opening.get(plan.name, plan.where)
+
+    log = OpeningLog(opening, begin_s, what)
+    _log.warning(
+        "engine %s begins without its log: %s does not answer, a disk that hangs may be why; "
+        "nothing is answered from it before it does",
+        plan.name,
+        what(),
+        extra={"cluster": plan.name},
+    )
+    return OpenLog(log, log.run)
+
+
+async def _give_up(openings: list[asyncio.Task[OpenLog]]) -> list[BaseException]:
+    """End those that are not done; what the others have failed of."""
+    errors = [error for error in map(_failure, openings) if error is not None]
+    for each in openings:
+        each.cancel()
+    await asyncio.wait(openings)
+    for each in openings:
+        _failure(each)  # looked at, so that it is not reported as forgotten
+    return errors
 
 
 def _failure(task: asyncio.Task[Any]) -> BaseException | None:

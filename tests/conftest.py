@@ -5,6 +5,7 @@ every shard that a test touched.
 Fixtures do not belong here: a test imports its builders and fakes from `tests.support` by name.
 """
 
+import pytest
 from hypothesis import settings
 
 pytest_plugins = [
@@ -25,3 +26,11 @@ settings.register_profile(
 )
 settings.register_profile("long", max_examples=2_000, stateful_step_count=80, deadline=None)
 settings.load_profile("fast")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse ids with an address of memory: each worker would collect other tests."""
+    odd = [item.nodeid for item in items if " at 0x" in item.nodeid]
+    if odd:
+        msg = f"these tests have another id in every process: {odd[:3]}"
+        raise pytest.UsageError(msg)

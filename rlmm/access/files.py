@@ -42,6 +42,8 @@ class FromFiles(Generic[_Read]):
         """How often what had changed was taken over."""
         self.failures = 0
         """How often it could not be."""
+        self.is_unusable = False
+        """Whether it cannot be, as it is now: a start would be refused."""
         self._seen = self._signature()
         self.value = read(None)
         """What is in use."""
@@ -57,9 +59,11 @@ class FromFiles(Generic[_Read]):
             self.value = self._read(self.value)
         except ConfigError as error:
             self.failures += 1
+            self.is_unusable = True
             _log.error("%s changed and cannot be used; nothing changes: %s", self._what, error)
             return False
         self.reloads += 1
+        self.is_unusable = False
         _log.info("%s changed and was read again", self._what)
         return True
 

@@ -15,10 +15,14 @@ if TYPE_CHECKING:
 def tcp_peer(transport: asyncio.BaseTransport) -> Peer:
     """Who has connected: the names of its certificate, and whether somebody else listens."""
     certificate = transport.get_extra_info("peercert")
-    is_private = transport.get_extra_info("ssl_object") is not None or is_loopback(
-        transport.get_extra_info("peername")
+    address = transport.get_extra_info("peername")
+    is_private = transport.get_extra_info("ssl_object") is not None or is_loopback(address)
+    return Peer(
+        "tcp",
+        client_names=names_of(certificate or {}),
+        is_private=is_private,
+        address=str(address[0]) if isinstance(address, tuple) else "",
     )
-    return Peer("tcp", client_names=names_of(certificate or {}), is_private=is_private)
 
 
 def is_loopback(address: object) -> bool:

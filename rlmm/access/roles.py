@@ -45,6 +45,15 @@ class Peer:
     """Of a certificate that was verified, the most telling one first."""
     is_private: bool = True
     """Whether nobody else hears what is said: encrypted, or within this machine."""
+    address: str = ""
+    """Where a TCP connection comes from, for people."""
+
+    @property
+    def where(self) -> str:
+        """The same for every peer."""
+        if self.address:
+            return self.address
+        return "a process of this machine" if self.uid is None else f"user {self.uid}"
 
 
 @dataclass(frozen=True, slots=True)

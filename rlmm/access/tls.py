@@ -99,6 +99,11 @@ class ServerTls:
         """How often they could not be."""
         return self._files.failures
 
+    @property
+    def is_unusable(self) -> bool:
+        """Whether they cannot be, as they are now."""
+        return self._files.is_unusable
+
     def look(self) -> None:
         """Take over files that have changed; tell that the certificate comes to its end."""
         if self._files.look():
@@ -163,7 +168,7 @@ def _load_chain(context: ssl.SSLContext, settings: TlsSettings) -> None:
     # Without any password at all the library would ask for one at the terminal.
     try:
         context.load_cert_chain(certificate, key, password=_password(settings))
-    except OSError as error:
+    except (OSError, ValueError) as error:  # the latter: a password too long to be one
         msg = f"tls.certificate_file {certificate} with the key in {key} cannot be used: "
         raise ConfigError(msg + _reason(error)) from error
     if _is_open_to_all(key):
@@ -187,8 +192,9 @@ def _is_open_to_all(path: Path) -> bool:
         return False
 
 
-def _reason(error: OSError) -> str:
+def _reason(error: OSError | ValueError) -> str:
     """What TLS, or the system, says is wrong."""
     if isinstance(error, ssl.SSLError):
         return (error.reason or "it is no PEM file, or the password is wrong").lower()
-    return error.strerror or type(error).__name__
+    said = error.strerror if isinstance(error, OSError) else str(error)
+    return said or type(error).__name__

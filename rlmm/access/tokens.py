@@ -69,6 +69,11 @@ def digest_of(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
 
 
+def is_token(text: str) -> bool:
+    """Whether *text* may be a token: long enough, and nothing that a header could not hold."""
+    return _TOKEN.fullmatch(text) is not None
+
+
 def read_tokens(text: str, where: str, breaks: re.Pattern[str] = _BREAKS) -> dict[bytes, Grant]:
     """
     What each line `NAME ROLE TOKEN` gives, by the digest of the token. A name may have several
@@ -129,7 +134,7 @@ def _digest_in(text: str, at: str) -> bytes:
     digest = _DIGEST.fullmatch(text)
     if digest is not None:
         return bytes.fromhex(digest.group(1))
-    if text.startswith("sha256:") or not _TOKEN.fullmatch(text):
+    if text.startswith("sha256:") or not is_token(text):
         msg = (
             f"{at} must have a token of 16 to 4096 visible ASCII characters, or sha256: and 64 "
             "hexadecimal digits"

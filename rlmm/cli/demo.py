@@ -2,8 +2,8 @@
 `rlmm demo`: the service's life in one story, on the embedded log, in a folder of its own.
 
 A service starts, a client writes a history that a real broker wrote through its socket, it answers,
-it is killed with SIGKILL, and another one goes on from the snapshot, refuses until it has caught
-up, and gives the same answers. Nothing outside of the folder is touched.
+it is killed with SIGKILL, and another one goes on from the snapshot, refuses while it is behind,
+and gives the same answers when it has caught up. Nothing outside of the folder is touched.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from typing import Any
 import click
 
 from rlmm.cli import demo_talk
+from rlmm.cli.demo_behind import append_copies, ask_while_behind
 from rlmm.cli.demo_history import recorded_history, show_history
 from rlmm.cli.demo_service import DemoService
 from rlmm.cli.output import print_table
 from rlmm.errors import EngineFailed
+from rlmm.planning import LOG_FOLDER
 
 _FIRST = 50
 """Events that are in the snapshots; the others are only in the log."""
@@ -47,8 +49,13 @@ def demo(*, history: bool, folder: Path | None) -> None:
 def _story(folder: Path, socket: Path) -> None:
     with DemoService(folder, socket) as service:
         before = _first_life(service, folder)
+        partition_count = _engine(service)["partition_count"]
         status = service.kill()
-    click.echo(f"5. Killed with SIGKILL (status {status}), and another one starts in the folder:")
+    count = append_copies(folder / LOG_FOLDER, demo_talk.payments(), partition_count)
+    click.echo(
+        f"5. Killed with SIGKILL (status {status}). Before another service starts in the folder, "
+        f"{count} events of\n   another topic reach the metadata partition of payments-0."
+    )
     with DemoService(folder, socket) as service:
         after = _second_life(service, before)
         service.stop()
@@ -95,25 +102,36 @@ def _first_life(service: DemoService, folder: Path) -> dict[str, dict[str, Any]]
 def _second_life(
     service: DemoService, before: dict[str, dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    service.wait_ready()
+    behind = ask_while_behind(service, demo_talk.payments())
+    ready = service.wait_ready()
     status = _engine(service)
     restored = status["snapshots"]["restored"]
     replayed = status["totals"]["offsets"]
-    for word, count in service.refusals.items():
-        click.echo(f"   Until it has caught up it refuses: /readyz is 503 {word}, {count} times.")
     click.echo(
         f"   {restored} metadata partitions come from their snapshots, "
         f"{sum(count for name, count in replayed.items() if name in _PASSED)} records are read "
         "behind them.\n"
     )
+    too_late = "(it had caught up before it was asked)"
+    size = service.client.remote_log_size(demo_talk.payments())
+    print_table(
+        "6. It refuses while it is behind",
+        ("asked", "while it is behind", "when it has caught up"),
+        [
+            ("the size of payments-0", behind.by_socket if behind else too_late, size),
+            ("/readyz", behind.by_http if behind else too_late, f"200 {ready['status']}"),
+        ],
+    )
+    if behind:
+        click.echo(f"   {behind.records_left} records were left to read when it was asked.\n")
     after = demo_talk.answers(service.client)
     same = sum(before[name] == found for name, found in after.items())
     looked_up = sum(len(found["lookups"]) for found in after.values())
     click.echo(
-        f"6. The same answers: {same} of {len(before)} user partitions, {looked_up} look-ups.\n"
+        f"7. The same answers: {same} of {len(before)} user partitions, {looked_up} look-ups.\n"
     )
     print_table(
-        "7. What is no answer, and what is not taken",
+        "8. What is no answer, and what is not taken",
         ("written or asked", "error", "why"),
         demo_talk.trouble(service.client, status["partition_count"]),
     )

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 from broker_adapter.address import UnixAddress
 from broker_adapter.blocking import BlockingRemoteLogMetadataClient
 from rlmm.errors import EngineFailed
+from rlmm.http.settings import FILE_NAME
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,24 +45,24 @@ class DemoService:
         self._lines: list[str] = []
         self._url = ""
         self._has_url = threading.Event()
+        self._is_listening = threading.Event()
+        self.socket = socket
         self._reader = threading.Thread(target=self._read, name="lines", daemon=True)
         self._reader.start()
-        self._socket = socket
+        self._token_file = folder / FILE_NAME
         self._client: BlockingRemoteLogMetadataClient | None = None
-        self.refusals: dict[str, int] = {}
-        """Answers of `/readyz` before it was ready, by the state it told."""
 
     @property
     def client(self) -> BlockingRemoteLogMetadataClient:
         """At its socket, as a broker would be."""
         if self._client is None:
             self._client = BlockingRemoteLogMetadataClient(
-                UnixAddress(self._socket), client="rlmm demo"
+                UnixAddress(self.socket), client="rlmm demo"
             )
         return self._client
 
     def _read(self) -> None:
-        """Take its log lines, which nobody else does; one of them says where HTTP is."""
+        """Take its log lines, which nobody else does; they say where HTTP is, and the socket."""
         assert self._process.stderr is not None
         for line in self._process.stderr:
             self._lines.append(line)
@@ -69,7 +70,15 @@ class DemoService:
             if found is not None and not self._url:
                 self._url = found.group()
                 self._has_url.set()
+            if f"listening at {self.socket}" in line:
+                self._is_listening.set()
         self._has_url.set()
+        self._is_listening.set()
+
+    def wait_listening(self) -> None:
+        """Wait until it takes requests by both ways; what it reads of its log it has yet to."""
+        self._has_url.wait(_DEADLINE_S)
+        self._is_listening.wait(_DEADLINE_S)
 
     def wait_ready(self) -> dict[str, Any]:
         """Ask by HTTP whether it is ready until it is; what it says of itself then."""
@@ -79,8 +88,6 @@ class DemoService:
             code, answer = self.get("/readyz")
             if code == 200:
                 return answer
-            state = str(answer.get("status", code))
-            self.refusals[state] = self.refusals.get(state, 0) + 1
             if time.monotonic() > deadline_s:
                 self._fail(f"the demonstration's service is not ready: {answer}")
             time.sleep(_PAUSE_S)
@@ -98,8 +105,12 @@ class DemoService:
         return [(sample, told[sample]) for sample in samples]
 
     def _fetch(self, path: str) -> tuple[int, str]:
+        request = urllib.request.Request(self._url + path)  # noqa: S310
         try:
-            with urllib.request.urlopen(self._url + path, timeout=_DEADLINE_S) as answer:  # noqa: S310
+            # It stands in the data folder before HTTP is there at all.
+            token = self._token_file.read_text(encoding="ascii").strip()
+            request.add_header("Authorization", f"Bearer {token}")
+            with urllib.request.urlopen(request, timeout=_DEADLINE_S) as answer:  # noqa: S310
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()

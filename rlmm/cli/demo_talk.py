@@ -43,6 +43,11 @@ def partitions() -> list[TopicIdPartition]:
     return sorted({_partition_of(event) for event in recorded_events()}, key=str)
 
 
+def payments() -> TopicIdPartition:
+    """The one partition of a topic of the history."""
+    return next(one for one in partitions() if one.topic == "payments")
+
+
 def write(client: BlockingVerbs, events: list[Recorded]) -> Counter[str]:
     """Write *events*, one after the other; what their writer was told."""
     verdicts: Counter[str] = Counter()
@@ -77,7 +82,7 @@ def answers(client: BlockingVerbs) -> dict[str, dict[str, Any]]:
 
 def trouble(client: BlockingVerbs, partition_count: int) -> list[tuple[str, str, str]]:
     """What is refused, and in which words: what was tried, the error, why."""
-    known = next(one for one in partitions() if one.topic == "payments")
+    known = payments()
     segment = next(iter(client.list_segments(known)))
     unknown = SegmentId(known, Uuid(b"never started..."))
     finished = SegmentState.COPY_SEGMENT_FINISHED

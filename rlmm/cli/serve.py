@@ -8,30 +8,46 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from rlmm import __version__
 from rlmm.access.door import Door
+from rlmm.access.own_token import own_token
 from rlmm.cli.config import source_options
+from rlmm.cli.data_folder import DataFolder
 from rlmm.cli.main import error_line
 from rlmm.cli.reloading import EarlySignals, Reloading
 from rlmm.cli.snapshot_asking import Reports
 from rlmm.config.process import Mode
-from rlmm.errors import RlmmError, StopTimedOut
-from rlmm.folder_lock import folder_lock
+from rlmm.errors import ConfigError, RlmmError, StopTimedOut
 from rlmm.http.sources import Sources as Shown
 from rlmm.notify import Notices
-from rlmm.planning import LOG_FOLDER, engines_of, folder_of, http_of, plans_of, sidecar_of
+from rlmm.own_thread import in_own_thread
+from rlmm.planning import (
+    LOG_FOLDER,
+    engines_of,
+    folder_of,
+    http_of,
+    plans_of,
+    sidecar_of,
+    token_file_of,
+)
 from rlmm.service import SNAPSHOT_SIGNAL, pool_over, serve
 from rlmm.telemetry.logs import is_json, set_up
 from rlmm.telemetry.settings import LogFormat, LoggingSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from rlmm.cli.config import Sources
     from rlmm.config.loading import Loaded
     from rlmm.engines import Service
+    from rlmm.http.server import HttpServer
     from rlmm.telemetry.logs import LogLines
 
 _log = logging.getLogger(__name__)
@@ -65,12 +81,9 @@ def serve_command(*, sources: Sources) -> None:
         configuration = sources.load()
         config = configuration.config
         form = config.logging.format
-        engines = configuration.clusters.values() or [config]
-        is_observer = all(each.process.mode is Mode.OBSERVER for each in engines)
         with set_up(config.logging) as lines:
             try:
-                with folder_lock(config.process.data_dir, is_observer=is_observer):
-                    asyncio.run(_serve_to_the_end(sources, configuration, lines, early))
+                asyncio.run(_serve_to_the_end(sources, configuration, lines, early))
             finally:
                 form = lines.form
     except RlmmError as error:
@@ -82,8 +95,12 @@ async def _serve_to_the_end(
 ) -> None:
     """As `_serve`; then no thread holds up the interpreter's own end."""
     failure: RlmmError | None = None
+    engines = configuration.clusters.values() or [configuration.config]
+    is_observer = all(each.process.mode is Mode.OBSERVER for each in engines)
+    folder = DataFolder(configuration.config.process.data_dir, is_observer=is_observer)
     try:
-        await _serve(sources, configuration, lines, early)
+        async with folder:
+            await _serve(sources, configuration, lines, early, folder)
     except RlmmError as error:
         failure = error
     try:
@@ -97,13 +114,73 @@ async def _serve_to_the_end(
 
 
 async def _serve(
-    sources: Sources, configuration: Loaded, lines: LogLines, early: EarlySignals
+    sources: Sources,
+    configuration: Loaded,
+    lines: LogLines,
+    early: EarlySignals,
+    folder: DataFolder,
 ) -> None:
+    config = configuration.config
+    process = config.process
+    _announce(configuration, folder)
+    own = partial(_own_token, configuration)
+    is_later = not folder.is_held and config.http.token_file is None
+    if is_later and token_file_of(configuration) is not None:
+        # It would lie in the data folder, which does not answer.
+        _log.warning("no token is made for this machine's own user before the data folder answers")
+    door, token_file = await asyncio.to_thread(_door, configuration, None if is_later else own)
+    engines = engines_of(configuration)
+    sidecar = sidecar_of(configuration, engines, door)
+    shown = Shown(
+        __version__,
+        lines=lines.statistics,
+        sidecar=sidecar.statistics,
+        access=door.statistics,
+    )
+    notices = Notices(
+        os.environ, sidecar.listening.is_set, config.http.heartbeat_age_ms_max / 1_000
+    )
+    reloading = Reloading(sources, configuration, lines, door.ask_to_look, notices.reloading, early)
+    http = http_of(configuration, shown, door, token_file)
+    later = {"own token": folder.behind(partial(_own_token_later, own, door, http))}
+
+    def begin(service: Service) -> None:
+        shown.begin(service)
+        notices.begin(service)
+
+    async with http:
+        try:
+            with reloading.heeding(), notices.telling():
+                await serve(
+                    [
+                        replace(plan, open_log=folder.behind(plan.open_log))
+                        for plan in plans_of(configuration)
+                    ],
+                    process.shutdown_timeout_ms / 1_000,
+                    beside={
+                        "log lines": lines.run,
+                        "log levels": reloading.run,
+                        "clusters": folder.behind(engines.run),
+                        "access": door.run,
+                        "sidecar": folder.behind(sidecar.run),
+                        **(later if is_later else {}),
+                    },
+                    report=Reports(process.data_dir).add,
+                    on_made=begin,
+                    on_started=engines.begin,
+                    on_ending=notices.stopping,
+                )
+        except StopTimedOut as error:
+            _leave(error, lines)
+
+
+def _announce(configuration: Loaded, folder: DataFolder) -> None:
+    """Say what is served, and what is odd about it."""
     config = configuration.config
     for notice in configuration.notices:
         _log.warning("%s", notice)
     process = config.process
-    if configuration.clusters and (process.data_dir / LOG_FOLDER).exists():
+    if configuration.clusters and folder.is_held and (process.data_dir / LOG_FOLDER).exists():
         _log.warning(
             "%s is of none of the clusters and is not served: move it to the folder of one",
             process.data_dir / LOG_FOLDER,
@@ -118,45 +195,41 @@ async def _serve(
             os.getpid(),
             extra={} if name is None else {"cluster": name},
         )
-    door = await asyncio.to_thread(Door, config.access, config.tls)
-    engines = engines_of(configuration)
-    sidecar = sidecar_of(configuration, engines, door)
-    shown = Shown(
-        __version__,
-        lines=lines.statistics,
-        sidecar=sidecar.statistics,
-        access=door.statistics,
-    )
-    notices = Notices(
-        os.environ, sidecar.listening.is_set, config.http.heartbeat_age_ms_max / 1_000
-    )
-    reloading = Reloading(sources, configuration, lines, door.ask_to_look, notices.reloading, early)
-    http = http_of(configuration, shown, door)
 
-    def begin(service: Service) -> None:
-        shown.begin(service)
-        notices.begin(service)
 
-    async with http:
-        try:
-            with reloading.heeding(), notices.telling():
-                await serve(
-                    plans_of(configuration),
-                    process.shutdown_timeout_ms / 1_000,
-                    beside={
-                        "log lines": lines.run,
-                        "log levels": reloading.run,
-                        "clusters": engines.run,
-                        "access": door.run,
-                        "sidecar": sidecar.run,
-                    },
-                    report=Reports(process.data_dir).add,
-                    on_made=begin,
-                    on_started=engines.begin,
-                    on_ending=notices.stopping,
-                )
-        except StopTimedOut as error:
-            _leave(error, lines)
+def _door(
+    configuration: Loaded, own: Callable[[], tuple[Path, str] | None] | None
+) -> tuple[Door, Path | None]:
+    """The door, and the file with a token for this service's own user, where there is one."""
+    config = configuration.config
+    path, token = (own() if own is not None else None) or (None, None)
+    return Door(config.access, config.tls, own_token=token), path
+
+
+def _own_token(configuration: Loaded) -> tuple[Path, str] | None:
+    """The file with a token for this service's own user, and the token; `None`: there is none."""
+    path = token_file_of(configuration)
+    if path is None:
+        return None
+    try:
+        return path, own_token(path, "http.token_file")
+    except ConfigError as error:
+        if configuration.config.http.token_file is not None:
+            raise
+        _log.warning("no token is made for this machine's own user: %s", error)
+        return None
+
+
+async def _own_token_later(
+    own: Callable[[], tuple[Path, str] | None], door: Door, http: HttpServer
+) -> None:
+    """Make it now that there is a folder for it, which was not so at the start."""
+    found = await in_own_thread("own-token", own)
+    if found is not None:
+        path, token = found
+        door.take_own(token)
+        http.show_token_file(path)
+    await asyncio.Event().wait()
 
 
 def _leave(error: RlmmError, lines: LogLines) -> NoReturn:

@@ -29,6 +29,9 @@ _SERVERS = "kafka_bootstrap_servers"
 _LEARNED = "sidecar_clusters_max"
 _NOBODY = "localhost:1"
 """Stands for the servers while it is tried whether the user's are to blame; never asked."""
+_LOOKS_LEAST = 3
+"""How often the partitions are looked at within the time after which the process counts as stuck:
+one look may be late, and the next one as well."""
 _LEADING_KEY = re.compile(r"([\w.]+)(?= must )", re.ASCII)
 
 
@@ -178,6 +181,16 @@ class Building:
             msg = (
                 f"{self.given[_LEARNED]} is for log.kind = kafka, and log.kind is "
                 f"{config.log.kind}: another cluster's metadata lives in another log"
+            )
+            raise ConfigError(msg)
+        least_ms = _LOOKS_LEAST * config.pump.bounds_interval_ms
+        if config.http.heartbeat_age_ms_max < least_ms:
+            names = ("http_heartbeat_age_ms_max", "pump_bounds_interval_ms")
+            said = " and ".join(str(self.given[name]) for name in names if name in self.given)
+            msg = (
+                f"{said}: http.heartbeat_age_ms_max must be at least {_LOOKS_LEAST} times "
+                f"pump.bounds_interval_ms, got {config.http.heartbeat_age_ms_max} and "
+                f"{config.pump.bounds_interval_ms}: a process that works would be started anew"
             )
             raise ConfigError(msg)
         if config.kafka is not None and config.log.num_partitions is not None:

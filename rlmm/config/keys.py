@@ -39,7 +39,7 @@ _KAFKA_FLAGS = {
     "kafka_server_properties": "--server-properties",
 }
 """Flags that Kafka's own tools have."""
-_DERIVED = {"is_learned", "is_observer", "token_provider"}
+_DERIVED = {"cluster_id", "is_learned", "is_observer", "token_provider"}
 """Fields that follow from other keys: servers that are not set, `mode`, and the file of tokens."""
 _WITHOUT_NAME = {"security"}
 """A part of the Kafka client whose keys have Kafka's whole names already."""

@@ -56,6 +56,12 @@ class NotPermitted(RequestError):
     exit_code = 3
 
 
+class Superseded(NotPermitted):
+    """Another start of the same broker has taken over: what this one says counts no more."""
+
+    code = "superseded"
+
+
 class ProtocolError(RequestError):
     """Bytes that are no request, or no answer; the connection they came by is given up."""
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.assignment import Assignment
 from rlmm.doorbell import Doorbell
-from rlmm.errors import NotAssigned, NotReady, UnknownPartition
+from rlmm.errors import InvalidArgument, NotAssigned, NotReady, UnknownPartition
 from rlmm.gate.figures import Outcomes, ShardGateStatistics
 from rlmm.gate.state import GateState, ShardGate
 from rlmm.metadata.partitioner import metadata_partition_for
@@ -63,6 +63,12 @@ class Gate:
         self._connecting = "the log has not been reached yet"
         self._end: tuple[type[Unresolved], str] | None = None
         self._bell = Doorbell()
+        self._admitted: dict[bytes, Shard] = {}
+        """
+        Who was let in since anything changed, by the key of the user partition: to whoever asks
+        again the same is said at the cost of one look into a table.
+        """
+        self._admitted_stored: dict[bytes, Shard] = {}
         self.outcomes = Outcomes()
         """What became of questions; counted by who answers them."""
 
@@ -73,6 +79,7 @@ class Gate:
         self._partition_count = partition_count
         self._places.clear()
         self._shards.clear()
+        self._forget()
         self._bell.ring()
 
     def disconnect(self, detail: str) -> None:
@@ -81,19 +88,23 @@ class Gate:
         self._connecting = detail
         self._places.clear()
         self._shards.clear()
+        self._forget()
 
     def assign(self, assignment: Assignment) -> None:
         """From now on this is what may be asked for."""
         self._assignment = assignment
+        self._forget()
         self._bell.ring()
 
     def begin(self, partition: int, progress: ReplayProgress) -> None:
         """Metadata partition *partition* is assigned; it is closed until it has caught up."""
         self._shards[partition] = GatedShard(progress)
+        self._forget()
 
     def end(self, partition: int) -> None:
         """Metadata partition *partition* is not assigned any more."""
         self._shards.pop(partition, None)
+        self._forget()
         self._bell.ring()
 
     def hold(self, partition: int, shard: Shard) -> None:
@@ -101,6 +112,7 @@ class Gate:
         gated = self._shards.get(partition)
         if gated is not None:
             gated.shard = shard
+            self._forget()
 
     def meet(self, partition: int, fact: Fact, progress: ReplayProgress) -> bool:
         """Take a fact into account; whether the gate's state changed."""
@@ -110,15 +122,23 @@ class Gate:
         gated.progress = progress
         if isinstance(fact, Reassigned) and fact.why is Why.LOADING:
             gated.shard = None  # it is given up, its position means nothing
+            self._forget()
         changed = gated.gate.meet(fact)
         if changed:
+            self._forget()
             self._bell.ring()
         return changed
 
     def stop(self, error: type[Unresolved], message: str) -> None:
         """Refuse everything from now on: what is frozen is never served as current."""
         self._end = error, message
+        self._forget()
         self._bell.ring()
+
+    def _forget(self) -> None:
+        """Something changed: who is let in is to be judged anew."""
+        self._admitted.clear()
+        self._admitted_stored.clear()
 
     # ------------------------------------------------------------------------------- being asked
 
@@ -185,18 +205,24 @@ class Gate:
 
         The shard may know nothing of *partition*; see `require_known`.
         """
+        admitted = self._admitted.get(partition.key)
+        if admitted is not None:
+            return admitted
         place = self.require_assigned(partition)
         gated = self._shards.get(place)
         if gated is None or gated.shard is None or gated.gate.state is not GateState.OPEN:
             raise self._not_ready(partition, place, gated)
-        return gated.shard
+        return _noted(self._admitted, partition, gated.shard)
 
     def admit_stored(self, partition: TopicIdPartition) -> Shard:
         """As `admit`, and also what is not assigned where its metadata partition is open anyway."""
+        admitted = self._admitted_stored.get(partition.key)
+        if admitted is not None:
+            return admitted
         gated = self._shards.get(self.place_of(partition))
         if gated is None or gated.shard is None or gated.gate.state is not GateState.OPEN:
             return self.admit(partition)
-        return gated.shard
+        return _noted(self._admitted_stored, partition, gated.shard)
 
     def is_open(self, place: int) -> bool:
         """Whether metadata partition *place* is answered from."""
@@ -247,6 +273,16 @@ class Gate:
         if not self._assignment.is_known:
             return self._awaiting(None, place)
         return self._not_ready(None, place, self._shards.get(place))
+
+    def not_read(self, place: int) -> RlmmError:
+        """The error of who waits for metadata partition *place*, which nobody reads here."""
+        if not self.knows_places:
+            return self.refusal(place)
+        count = self._partition_count
+        if count is not None and not 0 <= place < count:
+            return InvalidArgument(f"there is no metadata partition {place}: there are {count}")
+        msg = f"metadata partition {place} is not read by this service"
+        return NotAssigned(msg, metadata_partition=place)
 
     def not_assigned_yet(self) -> NotReady:
         """The refusal of whatever needs to know the topic and the assignment, while it is not."""
@@ -321,6 +357,13 @@ class Gate:
                 for place, gate in ((place, held.gate) for place, held in self._shards.items())
             }
         )
+
+
+def _noted(table: dict[bytes, Shard], partition: TopicIdPartition, shard: Shard) -> Shard:
+    if len(table) >= _PLACES_MAX:
+        table.clear()
+    table[partition.key] = shard
+    return shard
 
 
 def require_known(shard: Shard, partition: TopicIdPartition) -> None:

@@ -90,7 +90,7 @@ class Reads:
         try:
             shard = self._admit_shard(partition)
             found = shard.row_for(partition, epoch, offset)
-            if found is None:
+            if found is None:  # only then may it be that nothing was ever stored
                 require_known(shard, partition)
         except RlmmError as error:
             self._outcomes.refused(error)

@@ -13,8 +13,16 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
-from rlmm.errors import InvalidArgument, NotFound, NotPermitted, RlmmError, UnknownMethod
+from rlmm.errors import (
+    InvalidArgument,
+    NotFound,
+    NotPermitted,
+    RlmmError,
+    TooBusy,
+    UnknownMethod,
+)
 from rlmm.http import questions
 from rlmm.http.metrics.page import MetricsPage
 from rlmm.http.openapi import document
@@ -30,6 +38,7 @@ if TYPE_CHECKING:
 
     from rlmm.access.roles import Client
     from rlmm.gate.reads import Reads
+    from rlmm.http.connections import Connections
     from rlmm.http.entry import Entry
     from rlmm.http.figures import Figures
     from rlmm.http.settings import HttpSettings
@@ -42,6 +51,8 @@ _log = logging.getLogger(__name__)
 
 NO_STORE: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 """What is true now is not to be kept by anybody."""
+SERVER: Final = "rlmm"
+"""Who answers; which versions of what it is built with is nobody's business."""
 
 
 class Asked:
@@ -61,12 +72,18 @@ class Api:
     """Answers every route."""
 
     def __init__(
-        self, sources: Sources, settings: HttpSettings, entry: Entry, figures: Figures
+        self,
+        sources: Sources,
+        settings: HttpSettings,
+        entry: Entry,
+        figures: Figures,
+        connections: Connections,
     ) -> None:
         self._sources = sources
         self._settings = settings
         self._entry = entry
         self._figures = figures
+        self._connections = connections
         self._metrics = MetricsPage(sources, settings, figures)
         self._document = document(sources.version)
         self._answers: dict[str, Answer] = {
@@ -87,6 +104,7 @@ class Api:
         application = web.Application(
             middlewares=[self._guarded], client_max_size=self._settings.client_max_size
         )
+        application.on_response_prepare.append(_sign)
         for route in ROUTES:
             application.router.add_route(route.method, route.path, self._handled(route))
             if route.method == "GET":
@@ -102,9 +120,10 @@ class Api:
         route = request.match_info.route.resource
         path = "other" if route is None else route.canonical
         try:
-            response = await handler(request)
+            with self._connections.request(request.protocol):
+                response = await handler(request)
         except web.HTTPException as error:
-            response = _refused_by_status(error)
+            response = refused_by_status(error)
         except RlmmError as error:
             response = refusal(error)
         except asyncio.CancelledError:
@@ -129,9 +148,20 @@ class Api:
                     client = self._entry.identify(request)
                 except NotPermitted as error:
                     return refusal(error, 401)
+                try:
+                    self._connections.enter(request.protocol, client)
+                except TooBusy as error:
+                    response = refusal(error)
+                    response.force_close()
+                    return response
                 self._entry.admit(client)
             values = read_parameters(route.parameters, request.query.items())
-            return await answer(Asked(request, client, values))
+            asked = Asked(request, client, values)
+            if route.asks is not Asks.READER:
+                return await answer(asked)
+            with self._connections.question():
+                await self._connections.turn()
+                return await answer(asked)
 
         return handle
 
@@ -204,7 +234,9 @@ class Api:
     async def _segments(self, asked: Asked) -> web.StreamResponse:
         reads = await self._fresh_reads(asked)
         slow_s = self._settings.slow_client_ms / 1_000
-        return await stream_segments(asked.request, reads, asked.values, slow_s)
+        return await stream_segments(
+            asked.request, reads, asked.values, slow_s, self._connections.turn
+        )
 
     async def _question(self, asked: Asked) -> web.StreamResponse:
         ask = QUESTIONS[asked.request.path.rpartition("/")[2]]
@@ -224,6 +256,9 @@ class Api:
                 text = await request.read()
         except TimeoutError:
             raise web.HTTPRequestTimeout from None
+        except (HttpProcessingError, web.RequestPayloadError):
+            # Not the error itself: what was sent stands in it.
+            raise InvalidArgument("the body cannot be read as its head says") from None
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
@@ -246,7 +281,11 @@ def refusal(error: RlmmError, status: int | None = None) -> web.Response:
     return response
 
 
-def _refused_by_status(error: web.HTTPException) -> web.Response:
+async def _sign(_: web.Request, response: web.StreamResponse) -> None:
+    response.headers["Server"] = SERVER
+
+
+def refused_by_status(error: web.HTTPException) -> web.Response:
     """What HTTP itself refuses: paths and methods that do not exist, bodies that are too large."""
     if error.status == 404:
         return refusal(NotFound("there is no such path; /openapi.json says which there are"))

@@ -2,8 +2,9 @@
 Who may ask what. What is not opened by a setting is closed.
 
 Who shows a token, or a certificate that has a name here, is known by it. Who shows nothing may read
-only where nobody from another machine can come: the address that is listened to decides, and not
-the one that a request comes from, which a proxy on this machine would lend to everybody.
+only where a setting says so and nobody from another machine can come: the address that is listened
+to decides, and not the one that a request comes from, which a proxy on this machine would lend to
+everybody.
 """
 
 from __future__ import annotations

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Final
+
+CUT_OFF: Final = ("full", "head", "slow")
+"""Why: a place was needed, no request came in time, an answer was not taken in time."""
 
 
 class Figures:
@@ -16,7 +20,9 @@ class Figures:
         self.accepted = 0
         """Since the start, as what follows."""
         self.refused = 0
-        """Connections that were one too many."""
+        """Connections that were one too many, as all others had a request under way."""
+        self.cut_off: Counter[str] = Counter()
+        """Connections that were ended from here, by reason."""
 
     def count(self, path: str, status: int) -> None:
         """One more answer."""

@@ -114,8 +114,8 @@ OFFSET: Final = Parameter("offset", "Offset of a record.", UINT63, read_int64, T
 SEGMENT_ID: Final = Parameter("segment_id", "Id of the segment.", UUID, read_uuid, True)
 TIMEOUT: Final = Parameter(
     "timeout_ms",
-    "How long the answer may wait for what it depends on; `gate.wait_timeout_ms` where it is not "
-    "said.",
+    "How long the answer may wait for what it depends on, `http.wait_timeout_ms_max` at most; "
+    "`gate.wait_timeout_ms` where it is not said.",
     UINT31,
     read_int32,
 )

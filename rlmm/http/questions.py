@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from rlmm import freshness
 from rlmm.access.roles import Role
 from rlmm.errors import InvalidArgument, NotReady, RlmmError
 from rlmm.http.parameters import partition_of, segment_id_of
@@ -55,18 +56,13 @@ async def wait_fresh(
     settings: HttpSettings,
 ) -> None:
     """Wait until everything is applied that the answer has to show."""
-    timeout_s = timeout_s_of(values, settings)
-    if at_least := values.get("at_least"):
-        await engine.wait_reached(at_least, timeout_s=timeout_s)
-    if not values.get("linearizable"):
-        return
-    loop = asyncio.get_running_loop()
-    begin_s = loop.time()
-    for partition in {engine.place_of(one): one for one in partitions}.values():
-        left_s = timeout_s
-        if timeout_s is not None:
-            left_s = max(0.001, timeout_s - (loop.time() - begin_s))
-        await engine.wait_current(partition, timeout_s=left_s)
+    await freshness.wait_fresh(
+        engine,
+        partitions,
+        values.get("at_least"),
+        linearizable=values.get("linearizable", False),
+        timeout_s=timeout_s_of(values, settings),
+    )
 
 
 def _segment_or_none(found: SegmentMetadata | None) -> View:

@@ -193,6 +193,7 @@ _CLUSTER: Final = shape(
     totals=_TOTALS,
     reads=ANY_OBJECT,
     writes=counts(),
+    write_times=shape(count=COUNT, sum_s=NUMBER, up_to_s=counts()),
     barrier=counts(),
     memory=ANY_OBJECT,
     snapshots=nullable(_SNAPSHOTS),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shlex
 from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
@@ -17,10 +18,14 @@ from aiohttp import web
 from rlmm.access.peers import is_loopback
 from rlmm.errors import ConfigError
 from rlmm.http.app import Api
+from rlmm.http.connections import Connections, Served
 from rlmm.http.entry import Entry
 from rlmm.http.figures import Figures
+from rlmm.http.protocol import RequestProtocol
+from rlmm.http.settings import LocalRole
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from types import TracebackType
     from typing import Self
 
@@ -31,76 +36,33 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _BACKLOG: Final = 128
-_FULL_BODY: Final = (
-    b'{"error": {"code": "too-busy", "message": "too many connections", "retriable": true, '
-    b'"fields": {}}}\n'
-)
-_FULL: Final = (
-    b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n"
-    b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
-    % (len(_FULL_BODY), _FULL_BODY)
-)
-
-
-class _Counted(asyncio.Protocol):
-    """A connection of the server, counted while it is open; everything goes on to the server's."""
-
-    def __init__(self, inner: asyncio.Protocol, figures: Figures) -> None:
-        self._inner = inner
-        self._figures = figures
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It is open."""
-        self._figures.connections += 1
-        self._figures.accepted += 1
-        self._inner.connection_made(transport)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """It is over."""
-        self._figures.connections -= 1
-        self._inner.connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        """Something came."""
-        self._inner.data_received(data)
-
-    def eof_received(self) -> bool | None:
-        """Nothing more comes."""
-        return self._inner.eof_received()
-
-    def pause_writing(self) -> None:
-        """The client does not take what is written."""
-        self._inner.pause_writing()
-
-    def resume_writing(self) -> None:
-        """It does again."""
-        self._inner.resume_writing()
-
-
-class _Refused(asyncio.Protocol):
-    """A connection that is one too many."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Say so, and close."""
-        assert isinstance(transport, asyncio.Transport)
-        transport.write(_FULL)
-        transport.close()
 
 
 class HttpServer:
     """Shows what *sources* say as long as the `async with` lasts."""
 
-    def __init__(self, sources: Sources, settings: HttpSettings, door: Door) -> None:
+    def __init__(
+        self,
+        sources: Sources,
+        settings: HttpSettings,
+        door: Door,
+        token_file: Path | None = None,
+    ) -> None:
+        """*token_file* is where this machine's own user finds a token that the *door* knows."""
         self._settings = settings
         self._door = door
+        self._token_file = token_file
         self._entry = Entry(door, settings)
         self.figures = Figures()
+        self._connections = Connections(settings, self.figures, door.limits)
+        self._handshakes = (
+            door.handshakes("http", settings.body_timeout_ms / 1_000) if settings.tls else None
+        )
+        api = Api(sources, settings, self._entry, self.figures, self._connections)
         self._runner = web.AppRunner(
-            Api(sources, settings, self._entry, self.figures).application(),
-            access_log=None,
+            api.application(),
             handle_signals=False,
             handler_cancellation=True,
-            keepalive_timeout=settings.idle_timeout_ms / 1_000,
             # It waits twice: for answers to end, and for those that were told to.
             shutdown_timeout=settings.stop_timeout_ms / 2_000,
         )
@@ -129,23 +91,41 @@ class HttpServer:
             return
         host, port = address
         await self._runner.setup()
-        context = self._door.ssl_context() if self._settings.tls else None
-        body_s = self._settings.body_timeout_ms / 1_000
+        handshakes = self._handshakes
+        make = self._connection if handshakes is None else handshakes.factory(self._connection)
         try:
             self._server = await asyncio.get_running_loop().create_server(
-                self._connection, host, port, ssl=context, backlog=_BACKLOG,
-                ssl_handshake_timeout=None if context is None else body_s,
-            )  # fmt: skip
+                make, host, port, backlog=_BACKLOG
+            )
         except OSError as error:
             await self._runner.cleanup()
             msg = f"http.listen {host}:{port} cannot be used: {error.strerror or error}"
             raise ConfigError(msg) from error
+        self._connections.begin()
         self.addresses = [found.getsockname()[:2] for found in self._server.sockets]
         self._entry.is_local = all(is_loopback(found) for found in self.addresses)
+        scheme = "http" if handshakes is None else "https"
         for found in self.addresses:
-            shown = f"[{found[0]}]" if ":" in found[0] else found[0]
-            scheme = "http" if context is None else "https"
-            _log.info("health, metrics and API at %s://%s:%d", scheme, shown, found[1])
+            _log.info("health, metrics and API at %s", _url(scheme, *found))
+        _log.info("%s", self._how_asked(_url(scheme, *self.addresses[0])))
+
+    def show_token_file(self, path: Path) -> None:
+        """From now on this machine's own user finds a token in *path*."""
+        self._token_file = path
+        if self.addresses:
+            scheme = "http" if self._handshakes is None else "https"
+            _log.info("%s", self._how_asked(_url(scheme, *self.addresses[0])))
+
+    def _how_asked(self, url: str) -> str:
+        """In one line: how questions are asked here."""
+        if self._settings.local_role is LocalRole.READER and self._entry.is_local:
+            return "/v1 is open to every process of this machine: http.local_role is reader"
+        if self._token_file is not None:
+            shown = f"$(cat {shlex.quote(str(self._token_file))})"
+            return f'/v1 asks for a token: curl -H "Authorization: Bearer {shown}" {url}/v1/status'
+        if self._door.knows_somebody:
+            return "/v1 asks for a token of access.tokens_file, or a certificate that has a role"
+        return "/v1 is closed to everybody: access.tokens_file, which gives tokens, is not set"
 
     async def close(self) -> None:
         """Take no connection any more, and end those that there are."""
@@ -153,11 +133,25 @@ class HttpServer:
         if server is None:
             return
         server.close()
+        self._connections.close()
+        if self._handshakes is not None:
+            await self._handshakes.close()
         await self._runner.cleanup()
 
     def _connection(self) -> asyncio.Protocol:
         manager = self._runner.server
-        if manager is None or self.figures.connections >= self._settings.connections_max:
-            self.figures.refused += 1
-            return _Refused()
-        return _Counted(manager(), self.figures)
+        assert manager is not None
+        protocol = RequestProtocol(
+            manager,
+            self.figures,
+            loop=asyncio.get_running_loop(),
+            access_log=None,
+            keepalive_timeout=self._settings.idle_timeout_ms / 1_000,
+        )
+        return Served(protocol, self._connections)
+
+
+def _url(scheme: str, host: str, port: int) -> str:
+    """Where it is reached; on all addresses: at this machine's own."""
+    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not listened to
+    return f"{scheme}://[{shown}]:{port}" if ":" in shown else f"{scheme}://{shown}:{port}"

@@ -11,6 +11,10 @@ _INT32_MAX = 2**31 - 1
 _PORT_MAX = 2**16 - 1
 NOWHERE = "none"
 """An address that says that nothing is listened to."""
+NO_FILE = "none"
+"""A path that says that no token is made."""
+FILE_NAME = "http.token"
+"""Of the file of the token in the data folder, where no path is said."""
 _MOST = {"lookups_max": 10_000}
 
 
@@ -32,11 +36,16 @@ class HttpSettings:
     tls: bool = True
     """Whether HTTP is encrypted where `tls.certificate_file` is set. `false` is for probes that
     have no client certificate where `tls.client_certificates` asks for one."""
-    local_role: LocalRole = LocalRole.READER
-    """What `/v1` allows without a token while `listen` is an address of this machine only: reading,
-    which everybody can do who may run a consumer here. On machines that are shared with strangers
-    `none` asks for a token. Off this machine a token is always needed; a request that a proxy has
-    passed on is not of this machine."""
+    local_role: LocalRole = LocalRole.NONE
+    """What `/v1` allows without a token while `listen` is an address of this machine only: nothing,
+    because other users of the machine, and whoever a proxy on it lets through without a word, come
+    from there as well. `reader` opens it to all of them. Off this machine a token is always
+    needed."""
+    token_file: str | None = None
+    """File with a token of the role reader, which the service makes at its first start, for its own
+    user alone (mode 0600); remove it and start anew for another one. `none` makes none. Not set:
+    `http.token` in `data_dir`, so that who may open the Unix socket can ask by HTTP as well without
+    configuring anything."""
     health_open: bool = True
     """Whether `/livez`, `/readyz` and `/startupz` need no token: a kubelet has none. They name
     partitions and errors, and nothing of what is stored."""
@@ -51,10 +60,15 @@ class HttpSettings:
     as this and no more, since a cluster may have more of them than a Prometheus wants series. Not
     set: none."""
     connections_max: int = 256
-    """Connections at a time; one more is refused at once. Far above what probes, scrapes and people
-    need, and far below what would harm the brokers' own connections."""
+    """Connections at a time; for one more the one is closed that has been without a request for
+    longest, so that silent ones keep no probe out. One of eight is kept for those who ask nothing
+    of `/v1`. Far above what probes, scrapes and people need, and far below what would harm the
+    brokers' own connections."""
+    head_timeout_ms: int = 5_000
+    """How long the first request of a connection may take to come, and each later one from its
+    first byte to the end of its head; probes and people send theirs at once."""
     idle_timeout_ms: int = 75_000
-    """A connection on which no request comes, or none is completed, is closed after so long; longer
+    """A connection that has asked before and does not ask again is closed after so long; longer
     than Prometheus and common proxies keep theirs, so that the side that asks is the one to close
     it."""
     body_timeout_ms: int = 10_000
@@ -69,17 +83,18 @@ class HttpSettings:
     """Look-ups in one request: some milliseconds, which everybody else waits for."""
     heartbeat_age_ms_max: int = 60_000
     """When no metadata partition of an engine was looked at for so long, `/livez` says that the
-    process does not work, and whoever watches starts it anew. Looked at is every
-    `pump.bounds_interval_ms`; a machine that is overloaded for half a minute is no reason."""
+    process does not work, and systemd's watchdog hears nothing any more: whoever watches starts it
+    anew. Looked at is every `pump.bounds_interval_ms`, which must not be above a third of this; a
+    machine that is overloaded for half a minute is no reason."""
     stop_timeout_ms: int = 1_000
     """How long answers under way may take at the very end, after everything else has ended."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot work, naming the key."""
         for name in (
-            "user_partitions_max", "connections_max", "idle_timeout_ms", "body_timeout_ms",
-            "slow_client_ms", "wait_timeout_ms_max", "client_max_size", "lookups_max",
-            "heartbeat_age_ms_max", "stop_timeout_ms",
+            "user_partitions_max", "connections_max", "head_timeout_ms", "idle_timeout_ms",
+            "body_timeout_ms", "slow_client_ms", "wait_timeout_ms_max", "client_max_size",
+            "lookups_max", "heartbeat_age_ms_max", "stop_timeout_ms",
         ):  # fmt: skip
             value, most = getattr(self, name), _MOST.get(name, _INT32_MAX)
             if value is None and name == "user_partitions_max":

@@ -31,6 +31,11 @@ class Process(Protocol):
     engines: dict[str, Engine]
     expected: tuple[str, ...]
     failure: str
+    opening: dict[str, str]
+
+    @property
+    def missing(self) -> Mapping[str, str]:
+        """Engines that were added later and are not there now, by name, and why."""
 
     @property
     def end(self) -> str:
@@ -76,6 +81,10 @@ class SidecarFigures(Protocol):
         """Requests that wait."""
 
     @property
+    def waiting_bytes(self) -> int:
+        """Memory that they may take."""
+
+    @property
     def abandoned(self) -> int:
         """Waiting requests whose client went away."""
 
@@ -92,8 +101,16 @@ class SidecarFigures(Protocol):
         """Of unfinished frames."""
 
     @property
+    def greeting_bytes(self) -> int:
+        """Of these, what strangers have sent."""
+
+    @property
     def slow_clients(self) -> int:
         """How often a client left its answers."""
+
+    @property
+    def takeovers(self) -> int:
+        """How often a start of a broker took over from another one."""
 
 
 class Sources:
@@ -131,6 +148,8 @@ class Sources:
             process.expected,
             end=process.end,
             failure=process.failure,
+            waits=process.opening,
+            missing=process.missing,
         )
         self.is_started = self.is_started or standing.was_ready
         return standing
@@ -145,6 +164,7 @@ class Sources:
             figures = process.statistics()
             shown["uptime_s"] = round(figures.uptime_s, 3)
             shown["snapshots_asked"] = figures.snapshots_asked
+            shown["missing"] = dict(process.missing)
             shown["broker_watches"] = {
                 name: figures_view(watch) for name, watch in figures.watches.items()
             }
@@ -162,8 +182,8 @@ class Sources:
         process = self.process
         if process is None:
             raise NotReady("the service is only starting", reason=Why.CONNECTING)
-        engines = process.engines
-        if cluster is None and len({*engines, *process.expected}) == 1 and engines:
+        engines, missing = process.engines, process.missing
+        if cluster is None and len({*engines, *process.expected, *missing}) == 1 and engines:
             return next(iter(engines.items()))
         if cluster is not None and cluster in engines:
             return cluster, engines[cluster]
@@ -171,11 +191,14 @@ class Sources:
             identity = engine.identity
             if cluster is not None and identity is not None and identity.cluster_id == cluster:
                 return name, engine
+        if cluster is not None and cluster in missing:
+            msg = f"the metadata of cluster {cluster} is not followed now: {missing[cluster]}"
+            raise NotReady(msg, reason=Why.CONNECTING)
         is_unknown = any(engine.identity is None for engine in engines.values())
         if is_unknown or any(name not in engines for name in process.expected) or not engines:
             msg = f"whether {cluster or 'one cluster'} is served is not known yet"
             raise NotReady(msg, reason=Why.CONNECTING)
-        served = ", ".join(sorted(engines))
+        served = ", ".join(sorted({*engines, *missing}))
         if cluster is None:
             msg = f"several clusters are served, cluster must name one of {served}"
             raise WrongCluster(msg)

@@ -21,7 +21,7 @@ from rlmm.http.refusals import error_view
 from rlmm.views.segment import segment_view
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from rlmm.gate.reads import Reads
     from rlmm.metadata.paging import Page
@@ -89,12 +89,17 @@ def form_for(accept: str) -> Lines:
 
 
 async def stream_segments(
-    request: web.Request, reads: Reads, values: Mapping[str, Any], slow_s: float
+    request: web.Request,
+    reads: Reads,
+    values: Mapping[str, Any],
+    slow_s: float,
+    turn: Callable[[], Awaitable[None]],
 ) -> web.StreamResponse:
     """
     Write the listing. What is refused before its first segment is an error as everywhere.
 
-    Whoever does not take a page for *slow_s* is cut off.
+    It waits for a *turn* before each page but the first, whose turn it has. Whoever does not take
+    a page for *slow_s* is cut off.
     """
     partition, epoch = partition_of(values), values.get("epoch")
     page = await next_page(reads, partition, epoch, None, PAGE)
@@ -111,6 +116,7 @@ async def stream_segments(
             async with asyncio.timeout(slow_s):
                 await response.write(text.encode())
             text = ""
+            await turn()
             page = await next_page(reads, partition, epoch, page.after, PAGE)
         text += form.end(count)
     except RlmmError as error:

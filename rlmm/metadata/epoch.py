@@ -23,7 +23,17 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.metadata.ids import INT64_MAX
-from rlmm.metadata.row import STATE_AT, TXN_INDEX_EMPTY_AT, end_of, epoch_range, finish_of
+from rlmm.metadata.row import (
+    END_AT,
+    EPOCHS_AT,
+    ONE_EPOCH,
+    STATE_AT,
+    TXN_INDEX_EMPTY_AT,
+    end_of,
+    epoch_range,
+    finish_of,
+    unpack_range,
+)
 from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.slots import Slots
 from rlmm.metadata.stretches import Stretches
@@ -189,15 +199,30 @@ class EpochState:
         The finished segment that answers for *offset*: the slots' choice, else the one finished
         last that covers it.
         """
-        if self.highest is None or offset > self.highest:
+        found = self.row_for(offset, rows)
+        return None if found is None else found[0]
+
+    def row_for(self, offset: int, rows: Rows) -> tuple[bytes, bytes] | None:
+        """As `lookup`, with its row: what nearly all questions come to, in as few steps as can."""
+        highest = self.highest
+        if highest is None or offset > highest:
             return None  # no finished copy ever reached that far
         uuid = self.slots.floor(offset)
         if uuid is not None:
-            covered = epoch_range(rows[uuid], self.epoch)
-            if covered is not None and offset <= covered[1]:
-                return uuid
-        if not self.shadowed:
-            return None
+            row = rows[uuid]
+            if row[EPOCHS_AT] == ONE_EPOCH:  # in line what `epoch_range` reads
+                last, listed, _ = unpack_range(row, END_AT)
+                if offset <= last and listed == self.epoch:
+                    return uuid, row
+            else:
+                covered = epoch_range(row, self.epoch)
+                if covered is not None and offset <= covered[1]:
+                    return uuid, row
+        uuid = self._covering(offset, rows) if self.shadowed else None
+        return None if uuid is None else (uuid, rows[uuid])
+
+    def _covering(self, offset: int, rows: Rows) -> bytes | None:
+        """The shadowed segment finished last that covers *offset*."""
         cover = self.cover
         if cover is None:
             cover = self.cover = self.build_cover(rows)

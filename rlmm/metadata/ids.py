@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import base64
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from rlmm.errors import InvalidArgument
+from rlmm.metadata.varint import encode_varint
 
 UUID_BYTES = 16
 NAME_BYTES_MAX = 32_767
@@ -104,15 +105,24 @@ class TopicIdPartition:
     topic_id: Uuid
     topic: str
     partition: int
+    key: bytes = field(init=False, repr=False, compare=False)
+    """
+    The three as they stand in a record, name, id and number: the canonical key of a user partition.
+    Made once, because tables are asked by it for every question; bytes remember their hash.
+    """
 
     def __post_init__(self) -> None:
         require_uuid("topic id", self.topic_id)
         require_int32("partition", self.partition)
         try:
-            self.topic.encode()
+            name = self.topic.encode()
         except (UnicodeEncodeError, AttributeError) as error:
             msg = f"topic name cannot be written as UTF-8: {self.topic!r}"
             raise InvalidArgument(msg) from error
+        number = self.partition.to_bytes(4, signed=True)
+        object.__setattr__(
+            self, "key", b"".join((encode_varint(len(name) + 1), name, self.topic_id, number))
+        )
 
     def __str__(self) -> str:
         return f"{self.topic_id}:{self.topic}-{self.partition}"

@@ -32,9 +32,9 @@ from heapq import merge
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from rlmm.metadata.codec.encoding import encode_varint
 from rlmm.metadata.epoch import EpochState
 from rlmm.metadata.partition import PartitionState
+from rlmm.metadata.varint import encode_varint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator

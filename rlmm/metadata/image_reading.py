@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from rlmm.errors import ImageCorrupt, InvalidArgument
 from rlmm.metadata.codec.decoding import decode_partition_key
-from rlmm.metadata.codec.encoding import encode_partition
 from rlmm.metadata.derived import derive
 from rlmm.metadata.epoch import EpochState
 from rlmm.metadata.events import PartitionDelete
@@ -144,7 +143,7 @@ class _Fields:
 
 def _partition_of_key(fields: _Fields, key: bytes) -> TopicIdPartition:
     partition = decode_partition_key(key)
-    if partition is None or encode_partition(partition) != key:
+    if partition is None or partition.key != key:
         raise fields.corrupt(f"not the key of a user partition: {key[:64].hex()}")
     return partition
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.codec.decoding import decode, decode_partition_key
-from rlmm.metadata.codec.encoding import encode_custom, encode_partition, encode_writer
+from rlmm.metadata.codec.encoding import encode_custom, encode_writer
 from rlmm.metadata.cut import cut
 from rlmm.metadata.epoch import EpochState
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
@@ -99,7 +99,7 @@ class PythonShard(ShardAnswers):
 
     def raise_watermark(self, partition: TopicIdPartition, epoch: int, highest: int) -> None:
         """Take over a watermark of an earlier state, where it is above our own."""
-        key = encode_partition(partition)
+        key = partition.key
         state = self._states.setdefault(key, PartitionState(key))
         entry = state.epochs.setdefault(epoch, EpochState(epoch))
         if entry.highest is None or entry.highest < highest:
@@ -243,7 +243,7 @@ class PythonShard(ShardAnswers):
                 return Rejected(RejectReason.SNAPSHOT_RECORD, None, event.state)
 
     def _add(self, event: SegmentMetadata) -> Verdict:
-        key = encode_partition(event.id.partition)
+        key = event.id.partition.key
         state = self._states.get(key)
         if event.state is not SegmentState.COPY_SEGMENT_STARTED:
             row = None if state is None else state.rows.get(event.id.uuid)
@@ -257,7 +257,7 @@ class PythonShard(ShardAnswers):
         return state.add(bytes(event.id.uuid), row_of(event))
 
     def _update(self, event: SegmentUpdate, offset: int) -> Verdict:
-        state = self._states.get(encode_partition(event.id.partition))
+        state = self._states.get(event.id.partition.key)
         if state is None:
             return Rejected(RejectReason.UNKNOWN_SEGMENT, None, event.state)
         writer = encode_writer(event.broker_id, event.event_timestamp_ms)
@@ -265,7 +265,7 @@ class PythonShard(ShardAnswers):
         return state.update(bytes(event.id.uuid), event.state.value, writer, custom, offset)
 
     def _put_delete(self, event: PartitionDelete, turn: _Pass) -> Verdict:
-        key = encode_partition(event.partition)
+        key = event.partition.key
         state = self._states.get(key) or PartitionState(key)
         verdict = state.put_delete(event)
         self._states[key] = state

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from rlmm.metadata.admission import admit
 from rlmm.metadata.codec.decoding import decode_partition_key
-from rlmm.metadata.codec.encoding import encode_partition
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid, trusted_segment_id
 from rlmm.metadata.image import freezing, partition_image, shard_image
 from rlmm.metadata.listing import RowListing
@@ -46,7 +45,7 @@ class ShardAnswers:
     _kept_orders: KeptOrders
 
     def _state(self, partition: TopicIdPartition) -> PartitionState:
-        return self._states.get(encode_partition(partition), _NOTHING)
+        return self._states.get(partition.key, _NOTHING)
 
     def admit(self, event: Event) -> Rejected | None:
         """Why a writer must not publish *event* now."""
@@ -61,7 +60,7 @@ class ShardAnswers:
 
     def knows(self, partition: TopicIdPartition) -> bool:
         """Whether any event of *partition* was ever applied here."""
-        return encode_partition(partition) in self._states
+        return partition.key in self._states
 
     def segment(self, segment_id: SegmentId) -> SegmentMetadata | None:
         """The segment, if it is there."""
@@ -79,9 +78,9 @@ class ShardAnswers:
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> tuple[bytes, bytes] | None:
         """As `segment_for`, as id and row."""
-        state = self._state(partition)
-        uuid = state.lookup(epoch, offset)
-        return None if uuid is None else (uuid, state.rows[uuid])
+        state = self._states.get(partition.key, _NOTHING)
+        entry = state.epochs.get(epoch)
+        return None if entry is None else entry.row_for(offset, state.rows)
 
     def next_segment_with_txn_index(
         self, partition: TopicIdPartition, epoch: int, offset: int
@@ -151,7 +150,7 @@ class ShardAnswers:
 
     def partition_image(self, partition: TopicIdPartition) -> bytes | None:
         """The state image of one user partition."""
-        state = self._states.get(encode_partition(partition))
+        state = self._states.get(partition.key)
         return None if state is None else partition_image(state)
 
     def image(self) -> bytes:

@@ -88,7 +88,10 @@ class Slots:
 
     def floor(self, offset: int) -> bytes | None:
         """The id in the slot with the largest offset that is not above *offset*."""
-        _, offsets, ids = self._home(offset)
+        if self._lower is None:  # in line what `_home` finds for short epochs
+            offsets, ids = self._offsets, self._ids
+        else:
+            _, offsets, ids = self._home(offset)
         index = bisect_right(offsets, offset)
         return ids[index - 1] if index else None
 

@@ -27,6 +27,7 @@ from rlmm.metadata.codec.encoding import encode
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.verdicts import Applied, Duplicate, Rejected
+from rlmm.pump.durations import Durations
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.shard import Shard
     from rlmm.metadata.verdicts import Verdict
     from rlmm.pump.budget import Budget
+    from rlmm.pump.durations import DurationStatistics
     from rlmm.pump.pump import Pump
     from rlmm.pump.settings import WriteSettings
 
@@ -105,6 +107,9 @@ class WriterStatistics:
     """Stored, or perhaps stored, without a verdict."""
     failed: int
     """Surely not stored, for any other reason."""
+    durations: DurationStatistics
+    """Of those that were handed to the log: how long until their verdict, or until it was given up
+    to wait for it; what they waited before is in it."""
 
 
 class Writer:
@@ -127,6 +132,7 @@ class Writer:
         self._settings = settings
         self._is_observer = is_observer
         self._pending = 0
+        self._durations = Durations()
         self._ends: dict[str, int] = {}
 
     async def write(self, event: Event, *, timeout_s: float | None = None) -> Written:
@@ -191,6 +197,8 @@ class Writer:
     def _counting(self) -> Iterator[_End]:
         """Count one write, pending as long as it is, and then by how it ended."""
         end = _End()
+        loop = asyncio.get_running_loop()
+        begin_s = loop.time()
         self._pending += 1
         try:
             yield end
@@ -209,6 +217,8 @@ class Writer:
         finally:
             self._pending -= 1
             self._ends[end.name] = self._ends.get(end.name, 0) + 1
+            if end.is_handed_over:
+                self._durations.add(loop.time() - begin_s)
 
     async def _write(self, event: Event, value: bytes, limit_s: float, end: _End) -> Written:
         loop = asyncio.get_running_loop()
@@ -278,6 +288,7 @@ class Writer:
             ends.get("rejected_after", 0),
             ends.get("unknown", 0),
             ends.get("failed", 0),
+            self._durations.statistics(),
         )
 
 

@@ -104,6 +104,11 @@ class Pump:
             follower.close(error, message)
         self._changed.ring()
 
+    def release(self) -> None:
+        """After the end, let go of all that was read: nothing of it can be kept any more."""
+        self._followers.clear()
+        self._running.clear()
+
     async def _connect(self) -> LogIdentity:
         """Ask who the log is until it answers; pauses double, and nothing gives up."""
         settings = self._around.settings
@@ -226,7 +231,8 @@ class Pump:
         """
         if self._identity is not None:
             assignment.require_within(self._identity.partition_count)
-            wanted = assignment.metadata_partitions(self._identity.partition_count)
+            count = self._identity.partition_count
+            wanted = assignment.metadata_partitions(count, self._assignment)
             if wanted - self._followers.keys():
                 self._around.budget.require_room(f"an assignment of {assignment}")
         if assignment != self._assignment:

@@ -3,22 +3,26 @@ Which engine answers a client: by the cluster that its hello names.
 
 Engines are somebody else's; here is only which one is meant. Invariant: a client is never answered
 from another cluster than the one it named. While a log is not reached nobody knows whose it is, and
-nobody is sent away.
+nobody is sent away; but of a cluster that was learned that is known. What brokers have outlives the
+engine that answers them for it.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Protocol
 
-from rlmm.errors import NotReady, WrongCluster
+from rlmm.errors import NotReady, RlmmError, WrongCluster
 from rlmm.log.folder import UNKNOWN_CLUSTER_ID
 from rlmm.progress import Why
 from rlmm.sidecar.brokers import BrokerAssignments
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from rlmm.engine import Engine
+    from rlmm.sidecar.starts import BrokerStatistics, Start
 
 
 class Engines(Protocol):
@@ -30,11 +34,23 @@ class Engines(Protocol):
     def of_cluster(self, cluster_id: str) -> Engine | None:
         """The engine that follows, or is to follow, this cluster; `None` while none is known to."""
 
+    def name_of(self, engine: Engine) -> str:
+        """The name of an engine that is there; whoever takes its place has it, too."""
+
+    def is_learned(self, engine: Engine) -> bool:
+        """Whether it is known of the engine which cluster it follows, before that is reached."""
+
+    def missing(self) -> Mapping[str, str]:
+        """Clusters that are to be followed and are not now, and why, by id."""
+
     def accept(self, cluster_id: str, bootstrap: str | None) -> None:
         """
-        Begin to follow an unknown cluster, which a broker has told of; more than once is harmless.
+        A broker has told where its cluster is; more than once is harmless.
 
-        Raises `WrongCluster` where that is not allowed. What comes of it is seen in `of_cluster`.
+        An engine that reaches its cluster stays as it is; one that does not is moved, if the
+        cluster is found there. Where there is none it is asked whether the cluster is there, and
+        then it is followed: `NotReady` until then, and `WrongCluster` where that is not allowed, or
+        another cluster is there.
         """
 
     def is_followed(self, engine: Engine) -> bool:
@@ -44,37 +60,67 @@ class Engines(Protocol):
 class Clusters:
     """The engines, and what the brokers of each have."""
 
-    def __init__(self, engines: Engines) -> None:
+    def __init__(self, engines: Engines, *, brokers_max: int) -> None:
+        """*brokers_max* are remembered of each cluster."""
         self._engines = engines
-        self._brokers: dict[Engine, BrokerAssignments] = {}
+        self._brokers_max = brokers_max
+        self._brokers: dict[str, BrokerAssignments] = {}
+        """By the name of the engine."""
 
     def find(self, cluster_id: str | None, bootstrap: str | None, *, may_teach: bool) -> Engine:
         """
         The engine for who belongs to *cluster_id*.
 
         Raises `WrongCluster`, naming both, where another one's is served, and `NotReady` while
-        nobody can tell. An unknown cluster is learned from who *may_teach*.
+        nobody can tell. Where a cluster is, is learned from who *may_teach*.
         """
-        engines = self._engines.all()
-        if cluster_id is None:
-            if len(engines) == 1:
-                return next(iter(engines))
-            msg = f"hello must name a cluster_id: served are {self._served(engines)}"
-            raise WrongCluster(msg)
+        self._let_go()
+        found = self._only() if cluster_id is None else self._named(cluster_id)
+        if cluster_id is not None and may_teach:
+            self._engines.accept(cluster_id, bootstrap)
+            found = self._engines.of_cluster(cluster_id)
+        if found is None:
+            assert cluster_id is not None
+            raise self._absent(cluster_id)
+        if self._engines.name_of(found) in self._brokers:
+            self.brokers(found)  # what they had holds, also before one of them is heard
+        return found
+
+    def is_served(self, engine: Engine) -> bool:
+        """Whether the engine is still there."""
+        return engine in self._engines.all()
+
+    def _only(self) -> Engine:
+        """The engine of who names no cluster."""
+        engines, missing = self._engines.all(), self._engines.missing()
+        if len(engines) + len(missing) == 1:
+            for name in missing:
+                raise self._absent(name)
+            return next(iter(engines))
+        msg = f"hello must name a cluster_id: served are {self._served(engines)}"
+        raise WrongCluster(msg)
+
+    def _named(self, cluster_id: str) -> Engine | None:
+        """
+        The engine of a cluster; `None` where there is none. Raises `NotReady` while one may be it
+        that has not reached its log.
+        """
         found = self._engines.of_cluster(cluster_id)
         if found is not None:
             return found
-        if any(engine.identity is None for engine in engines):
-            msg = f"whose metadata is served here is not known yet, asked for is {cluster_id}"
-            raise NotReady(msg, reason=Why.CONNECTING)
-        if not may_teach:
-            raise self.wrong(cluster_id)
-        self._engines.accept(cluster_id, bootstrap)
-        found = self._engines.of_cluster(cluster_id)
-        if found is None:
-            msg = f"the metadata of cluster {cluster_id} is not followed yet"
-            raise NotReady(msg, reason=Why.CONNECTING)
-        return found
+        for engine in self._engines.all():
+            if engine.identity is None and not self._engines.is_learned(engine):
+                msg = f"whose metadata is served here is not known yet, asked for is {cluster_id}"
+                raise NotReady(msg, reason=Why.CONNECTING)
+        return None
+
+    def _absent(self, cluster_id: str) -> NotReady | WrongCluster:
+        """Why there is no engine of a cluster."""
+        why = self._engines.missing().get(cluster_id)
+        if why is None:
+            return self.wrong(cluster_id)
+        msg = f"the metadata of cluster {cluster_id} is not followed now: {why}"
+        return NotReady(msg, reason=Why.CONNECTING)
 
     def require_right(self, engine: Engine, cluster_id: str | None) -> bool:
         """
@@ -97,10 +143,63 @@ class Clusters:
 
     def brokers(self, engine: Engine) -> BrokerAssignments:
         """What the brokers of the engine's cluster have."""
-        found = self._brokers.get(engine)
+        name = self._engines.name_of(engine)
+        found = self._brokers.get(name)
         if found is None:
             is_followed = self._engines.is_followed(engine)
-            found = self._brokers[engine] = BrokerAssignments(engine, is_followed=is_followed)
+            found = self._brokers[name] = BrokerAssignments(
+                engine, is_followed=is_followed, brokers_max=self._brokers_max
+            )
+        elif found.engine is not engine:
+            found.move_to(engine)
+        return found
+
+    def leave(self, start: Start) -> None:
+        """A connection that spoke for *start* is over, whether its engine is there or not."""
+        for brokers in self._brokers.values():
+            if start.broker in brokers:
+                brokers.leave(start)
+
+    def look_after(self, now_s: float) -> None:
+        """
+        Now and then: an engine that took another one's place answers for what the brokers of that
+        had, whether one of them is heard or not; and what they had before they were started again,
+        and do not speak of, is given up.
+        """
+        self._let_go()
+        for engine in self._engines.all():
+            if self._engines.name_of(engine) in self._brokers:
+                with suppress(RlmmError):  # it is tried again, and told to who asks
+                    self.brokers(engine)
+        for brokers in self._brokers.values():
+            brokers.settle(now_s)
+
+    def _let_go(self) -> None:
+        """Hold no engine that is gone; what its brokers have waits for the one that comes."""
+        for brokers in self._brokers.values():
+            if brokers.engine is not None and not self.is_served(brokers.engine):
+                brokers.move_to(None)
+
+    def shown(self, engine: Engine) -> dict[str, dict[str, int | None]]:
+        """How each broker of the engine's cluster stands, by its id; plain values."""
+        brokers = self._brokers.get(self._engines.name_of(engine))
+        if brokers is None:
+            return {}
+        return {str(number): asdict(one) for number, one in brokers.statistics().items()}
+
+    @property
+    def takeovers(self) -> int:
+        """How often a start of a broker took over from another one."""
+        return sum(brokers.takeovers for brokers in self._brokers.values())
+
+    def brokers_statistics(self) -> dict[str, dict[int, BrokerStatistics]]:
+        """How each broker stands, by the id of its cluster, empty while that is not known."""
+        found: dict[str, dict[int, BrokerStatistics]] = {}
+        for name, brokers in self._brokers.items():
+            cluster_id = name if name in self._engines.missing() else ""
+            if brokers.engine is not None and brokers.engine.identity is not None:
+                cluster_id = brokers.engine.identity.cluster_id
+            found.setdefault(cluster_id, {}).update(brokers.statistics())
         return found
 
     def _served(self, engines: Collection[Engine]) -> str:

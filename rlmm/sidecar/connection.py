@@ -16,10 +16,10 @@ from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.errors import PartFailed, ProtocolError, RlmmError, TooBusy
-from rlmm.sidecar.reading import NO_FILE, send
+from rlmm.sidecar.reading import BY_LOOP, NO_FILE
 from rlmm.sidecar.session import Session
 from rlmm.sidecar.waiting import Asked, Waits, result_of
-from rlmm.wire.framing import HEAD_BYTES, FrameReader
+from rlmm.wire.framing import HEAD_BYTES, FrameReader, length_at
 from rlmm.wire.messages import answer_frame, id_of, read_request, refusal_frame
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ class Connection(asyncio.BufferedProtocol):
     __slots__ = (
         "_around", "_closing", "_entered", "_fd", "_figures", "_frame_bytes_max", "_frames",
         "_held_bytes", "_is_last", "_is_turn_due", "_later", "_left", "_line", "_loop", "_peer_of",
-        "_readers", "_session", "_transport", "_waits", "blocked_s", "closing_s", "heard_s",
+        "_readers", "_session", "_transport", "_waits", "_whole_bytes_max", "blocked_s",
+        "closing_s", "heard_s",
     )  # fmt: skip
 
     def __init__(
@@ -63,13 +64,14 @@ class Connection(asyncio.BufferedProtocol):
         self._peer_of = peer_of
         self._entered = entered
         self._left = left
-        self._readers = readers
+        self._readers = readers or BY_LOOP
         self._fd = NO_FILE
         self._loop = asyncio.get_running_loop()
         self._frames = FrameReader(around.settings.frame_bytes_max)
         self._frame_bytes_max = around.settings.frame_bytes_max
+        self._whole_bytes_max = HEAD_BYTES + around.settings.frame_bytes_max
         self._session = Session(around)
-        self._waits = Waits(around.settings.waiting_max, around.figures, self._tell)
+        self._waits = Waits(around.settings, around.figures, self._tell)
         self._transport: Any = None
         self._line: deque[bytes | tuple[int, Asked]] = deque()
         """Requests that wait for their turn: as they came, and those that have waited before."""
@@ -99,10 +101,7 @@ class Connection(asyncio.BufferedProtocol):
             self.give_up(TooBusy("as many connections as may be are open: try again later"))
             return
         self._figures.accepted += 1
-        if self._readers is not None:
-            transport.pause_reading()
-            self._fd = transport.get_extra_info("socket").fileno()
-            self._resume_reading()
+        self._fd = self._readers.begin(self._take, transport)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Where bytes are received: one place for all connections, as they are taken at once."""
@@ -116,27 +115,29 @@ class Connection(asyncio.BufferedProtocol):
         if self._closing:
             return
         figures = self._figures
-        figures.bytes_in += len(data)
+        size = len(data)
+        figures.bytes_in += size
+        line = self._line
+        if (
+            not line
+            and not self._held_bytes
+            and self.blocked_s is None
+            and HEAD_BYTES < size <= self._whole_bytes_max
+            and length_at(data)[0] == size - HEAD_BYTES
+        ):
+            # One whole frame: the most common case by far, and nothing of a turn is needed for it.
+            self.heard_s = self._loop.time()
+            answer = self._answered(data[HEAD_BYTES:])
+            if answer is not None:
+                figures.bytes_out += len(answer)
+                self._readers.send(self._fd, answer, self._transport)
+            if self._closing:
+                self.close()
+            return
         try:
             payloads = self._frames.feed(data)
         except ProtocolError as error:
             self.give_up(error, "protocol")
-            return
-        line = self._line
-        if (
-            len(payloads) == 1
-            and len(payloads[0]) + HEAD_BYTES == len(data)
-            and not (self._held_bytes or line)
-            and self.blocked_s is None
-        ):
-            # The most common case by far, and nothing of a turn is needed for it.
-            self.heard_s = self._loop.time()
-            answer = self._answered(payloads[0])
-            if answer is not None:
-                figures.bytes_out += len(answer)
-                send(self._fd, answer, self._transport)
-            if self._closing:
-                self.close()
             return
         held_bytes = self._frames.held_bytes
         if held_bytes != self._held_bytes:
@@ -172,7 +173,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """It is over, however it came to that."""
         self._closing = True
-        self._leave_readers()
+        self._readers.leave(self._fd)
         self._fd = NO_FILE
         self._line.clear()
         self._later.clear()
@@ -223,20 +224,10 @@ class Connection(asyncio.BufferedProtocol):
             self._resume_reading()
 
     def _pause_reading(self) -> None:
-        if self._readers is None:
-            self._transport.pause_reading()
-        else:
-            self._readers.pause(self._fd)
-
-    def _leave_readers(self) -> None:
-        if self._readers is not None:
-            self._readers.pause(self._fd)
+        self._readers.pause(self._fd, self._transport)
 
     def _resume_reading(self) -> None:
-        if self._readers is None:
-            self._transport.resume_reading()
-        elif not self._transport.is_closing():
-            self._readers.resume(self._fd, self._take, self._transport)
+        self._readers.resume(self._fd, self._take, self._transport)
 
     def _answered(self, request: bytes | tuple[int, Asked]) -> bytes | None:
         """The frame that answers or refuses a request; `None`: it comes later."""
@@ -251,9 +242,10 @@ class Connection(asyncio.BufferedProtocol):
                     session.meter()
             else:
                 request_id, (method, args) = request
+                self._waits.release(request_id)
             value = session.answer(method, args)
             if type(value) is CoroutineType:
-                self._waits.begin(request_id, method, value)
+                self._waits.begin(request_id, method, value, len(request))
                 return None
             frame = answer_frame(request_id, value, self._frame_bytes_max)
         except RlmmError as error:
@@ -277,6 +269,7 @@ class Connection(asyncio.BufferedProtocol):
             self._closing = True
             self._figures.cut_off["hello"] += 1
             raise
+        self._figures.greeting_bytes -= self._held_bytes  # it is no stranger's any more
         self._figures.answered["hello"] += 1
         return answer_frame(request_id, value)
 
@@ -334,7 +327,7 @@ class Connection(asyncio.BufferedProtocol):
         if self.closing_s is None:
             self.closing_s = self._loop.time()
         self._write_later()
-        self._leave_readers()
+        self._readers.leave(self._fd)
         self._transport.close()
 
     def abort(self, reason: str | None = None) -> None:
@@ -342,7 +335,7 @@ class Connection(asyncio.BufferedProtocol):
         if reason is not None:
             self._figures.cut_off[reason] += 1
         self._closing = True
-        self._leave_readers()
+        self._readers.leave(self._fd)
         self._transport.abort()
 
     def stop_reading(self) -> None:
@@ -384,12 +377,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def _hold(self, held_bytes: int) -> None:
         """Account for the bytes of an unfinished frame; there is only so much room for all."""
-        figures = self._figures
-        figures.held_bytes += held_bytes - self._held_bytes
+        is_known = self._session.is_known
+        self._figures.hold(held_bytes - self._held_bytes, is_known=is_known)
         self._held_bytes = held_bytes
-        if self._closing:
+        if self._closing or not held_bytes:
             return
-        if held_bytes > HELLO_BYTES_MAX and not self._session.is_known:
+        if held_bytes > HELLO_BYTES_MAX and not is_known:
             self.give_up(ProtocolError(f"no hello is larger than {HELLO_BYTES_MAX} bytes"), "hello")
-        elif figures.held_bytes > self._around.settings.received_bytes_max:
-            self.abort("memory")
+        elif not self._figures.has_room(self._around.settings, is_known=is_known):
+            self.abort("memory" if is_known else "greeting")

@@ -11,21 +11,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from rlmm.errors import InvalidArgument, NotAssigned, RlmmError
+from rlmm.errors import InvalidArgument, NotAssigned, RlmmError, Stopped, Superseded
 from rlmm.gate.admission import Gate
 from rlmm.gate.reads import Reads
 from rlmm.metadata.codec.encoding import encode
 from rlmm.metadata.ids import INT32_MAX
 from rlmm.metadata.paging import Page, PageKey
 from rlmm.wire.errors import error_value
-from rlmm.wire.forms import flag, refuse
+from rlmm.wire.forms import array_up_to, flag, refuse
+from rlmm.wire.messages import packed, packed_array
 from rlmm.wire.methods import METHODS
 from rlmm.wire.questions import (
     page_value,
     read_lookups,
     read_page_key,
 )
-from rlmm.wire.rows import row_value
+from rlmm.wire.rows import packed_row
 from rlmm.wire.values import (
     deletion_value,
     read_delete,
@@ -50,24 +51,33 @@ Args = list[Any]
 _SEGMENT_BYTES: Final = 130
 """Most bytes of a segment's fixed fields on the wire."""
 _EPOCH_BYTES: Final = 15
-_ERROR_BYTES: Final = 1_024
-"""About as many has an error."""
+_FOUND: Final = b"\x92\xc0"
+"""The answer to one of several look-ups up to its segment: an array of no error and that."""
+_NOTHING: Final = b"\x92\xc0\xc0"
 _ANSWER_ROOM: Final = 1_024
 """Bytes of a frame that are left for what stands around the segments of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What one answer may hold."""
+    """What one request may ask for, and one answer hold."""
 
     lookups_max: int
     page_max: int
     answer_bytes_max: int
+    assign_max: int
+    timeout_ms_max: int
 
     @classmethod
     def of(cls, settings: SidecarSettings) -> Bounds:
         """The bounds that *settings* set."""
-        return cls(settings.lookups_max, settings.page_max, settings.frame_bytes_max - _ANSWER_ROOM)
+        return cls(
+            settings.lookups_max,
+            settings.page_max,
+            settings.frame_bytes_max - _ANSWER_ROOM,
+            settings.assign_max,
+            settings.timeout_ms_max,
+        )
 
 
 Ask = "Callable[[Reads, Args, Bounds], object]"
@@ -76,7 +86,7 @@ Ask = "Callable[[Reads, Args, Bounds], object]"
 def _segment_for(reads: Reads, args: Args, _: Bounds) -> object:
     partition, epoch, offset = args
     found = reads.row_for(read_partition(partition), epoch, offset)
-    return None if found is None else row_value(*found)
+    return None if found is None else packed_row(*found)
 
 
 def _segment(reads: Reads, args: Args, _: Bounds) -> object:
@@ -86,25 +96,24 @@ def _segment(reads: Reads, args: Args, _: Bounds) -> object:
 
 
 def _segments_for(reads: Reads, args: Args, bounds: Bounds) -> object:
-    lookups = read_lookups(args[0])
-    if len(lookups) > bounds.lookups_max:
-        msg = f"{len(lookups)} look-ups in one request, allowed are {bounds.lookups_max}"
-        raise InvalidArgument(msg)
-    answers: list[object] = []
+    lookups = read_lookups(args[0], bounds.lookups_max)
+    answers: list[bytes] = []
     size = 0
     for partition, epoch, offset in lookups:
         try:
             found = reads.row_for(partition, epoch, offset)
+        except (Superseded, Stopped):  # they say nothing of the partition
+            raise
         except RlmmError as error:
-            answers.append((error_value(error), None))
-            size += _ERROR_BYTES
+            answer: bytes = packed((error_value(error), None))
         else:
-            answers.append((None, None if found is None else row_value(*found)))
-            size += 0 if found is None else _SEGMENT_BYTES + len(found[1])
+            answer = _NOTHING if found is None else _FOUND + packed_row(*found)
+        answers.append(answer)
+        size += len(answer)
         if size > bounds.answer_bytes_max:
             msg = f"{len(lookups)} look-ups have no room in one answer, ask for fewer at once"
             raise InvalidArgument(msg)
-    return answers
+    return packed_array(answers)
 
 
 def _highest_offset(reads: Reads, args: Args, _: Bounds) -> object:
@@ -141,8 +150,8 @@ def _page(
 ) -> object:
     """A page, cut where it would not fit into a frame; one segment always fits."""
     key = read_page_key(after)
-    if type(limit) is not int or limit < 1:
-        refuse("the limit of a page", "a number above 0", limit)
+    if type(limit) is not int or not 1 <= limit <= INT32_MAX:
+        refuse("the limit of a page", f"a number from 1 to {INT32_MAX}", limit)
     page = reads.page(partition, epoch, after=key, limit=min(limit, bounds.page_max))
     size = 0
     for number, segment in enumerate(page.segments):
@@ -260,15 +269,18 @@ def event_broker(event: Any) -> int:
 # ---------------------------------------------------------------------------------- assignment
 
 
-def read_assign(args: Args) -> tuple[list[TopicIdPartition], bool]:
+def read_assign(args: Args, bounds: Bounds) -> tuple[list[TopicIdPartition], bool]:
     """What a broker has, leaders and followers alike, and whether that is all."""
     leaders, followers, complete = args
-    return (
-        [*read_partitions(leaders), *read_partitions(followers)],
-        flag(complete, "complete"),
-    )
+    most = bounds.assign_max
+    led = array_up_to(leaders, "the leaders", most)
+    followed = array_up_to(followers, "the followers", most)
+    if len(led) + len(followed) > most:
+        msg = f"{len(led) + len(followed)} leaders and followers, at most {most} are said at once"
+        raise InvalidArgument(msg)
+    return [*read_partitions(led), *read_partitions(followed)], flag(complete, "complete")
 
 
-def read_stop(args: Args) -> list[TopicIdPartition]:
+def read_stop(args: Args, bounds: Bounds) -> list[TopicIdPartition]:
     """What a broker does not have any more."""
-    return read_partitions(args[0])
+    return read_partitions(array_up_to(args[0], "the partitions", bounds.assign_max))

@@ -11,11 +11,14 @@ import logging
 import resource
 import socket
 import struct
-from typing import TYPE_CHECKING
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from rlmm.access.peers import is_loopback, tcp_peer
 from rlmm.access.roles import Peer
 from rlmm.errors import ConfigError
+from rlmm.own_thread import in_own_thread
 from rlmm.sidecar.connection import Connection
 from rlmm.sidecar.reading import Readers, readers
 from rlmm.sidecar.unix_socket import UnixSocket
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from rlmm.access.handshakes import Handshakes
     from rlmm.sidecar.figures import SidecarStatistics
     from rlmm.sidecar.session import Surroundings
 
@@ -35,6 +39,10 @@ _BACKLOG = 1_024
 _LOOKS = 8
 """How often each time-out is looked at before it is over."""
 _LOOK_LEAST_S, _LOOK_MOST_S = 0.01, 1.0
+_REMOVE_S = 1.0
+"""What the end waits for a disk that hangs before the file of the socket is left where it is."""
+_LEAVES_FILES: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
+"""Newer event loops look for the file of a socket themselves, and block while they do."""
 _WAIT_SHARE = 0.5
 """Share of the deadline that answers under way have to end by themselves."""
 
@@ -58,6 +66,7 @@ class Sidecar:
         self._gone = asyncio.Event()
         self._look: asyncio.TimerHandle | None = None
         self._readers: Readers | None = None
+        self._handshakes: Handshakes | None = None
         self._door_generation = around.door.generation
         self.listening = asyncio.Event()
         """Set while connections are taken."""
@@ -90,8 +99,11 @@ class Sidecar:
                 server.close()
             if unix is not None:
                 unix.socket.close()
-                unix.remove()
             try:
+                if self._handshakes is not None:
+                    await self._handshakes.close()
+                if unix is not None:
+                    await _remove(unix)
                 await self._end()
             finally:
                 if self._look is not None:
@@ -103,8 +115,9 @@ class Sidecar:
         if self._unix_path is None:
             return None
         try:
-            return await asyncio.to_thread(
-                UnixSocket, self._unix_path, self._around.settings.mode, _BACKLOG
+            return await in_own_thread(
+                "sidecar: socket",
+                partial(UnixSocket, self._unix_path, self._around.settings.mode, _BACKLOG),
             )
         except ConfigError as error:
             if not self._may_do_without:
@@ -117,26 +130,30 @@ class Sidecar:
             lambda: self._connection(_unix_peer, self._readers),
             sock=unix.socket,
             backlog=_BACKLOG,
+            **_LEAVES_FILES,
         )
         _log.info("listening at %s", unix.path)
         return server
 
     async def _listen_tcp(self, host: str, port: int) -> asyncio.Server:
-        context = self._around.door.ssl_context()
         hello_s = self._around.settings.hello_timeout_ms / 1_000
-        taken_by = self._readers if context is None else None
+        shaking = self._handshakes = self._around.door.handshakes("sidecar", hello_s)
+        taken_by = self._readers if shaking is None else None
+        connect = partial(self._connection, tcp_peer, taken_by)
+        make: Callable[[], asyncio.BaseProtocol] = connect
+        if shaking is not None:
+            make = shaking.factory(connect)
         try:
             server = await asyncio.get_running_loop().create_server(
-                lambda: self._connection(tcp_peer, taken_by), host, port, ssl=context,
-                backlog=_BACKLOG, ssl_handshake_timeout=None if context is None else hello_s,
-            )  # fmt: skip
+                make, host, port, backlog=_BACKLOG
+            )
         except OSError as error:
             msg = f"sidecar.listen {host}:{port} cannot be used: {error.strerror or error}"
             raise ConfigError(msg) from error
         self.addresses = [found.getsockname()[:2] for found in server.sockets]
         for address in self.addresses:
-            _log.info("listening at %s:%d%s", *address, "" if context is None else ", with TLS")
-            if context is None and not is_loopback(address):
+            _log.info("listening at %s:%d%s", *address, "" if shaking is None else ", with TLS")
+            if shaking is None and not is_loopback(address):
                 _log.warning(
                     "at %s:%d nothing is encrypted: tls.certificate_file is not set", *address
                 )
@@ -166,6 +183,7 @@ class Sidecar:
         loop = asyncio.get_running_loop()
         self._send_away_who_is_unwelcome()
         now_s = loop.time()
+        self._around.clusters.look_after(now_s)
         slow_s, hello_s = settings.slow_client_ms / 1_000, settings.hello_timeout_ms / 1_000
         idle_s = settings.idle_timeout_ms / 1_000
         for connection in list(self._connections):
@@ -199,7 +217,10 @@ class Sidecar:
         )
         for connection in self._connections:
             states[connection.state] += 1
-        return self._around.figures.statistics(states, self._connections_max)
+        clusters = self._around.clusters
+        return self._around.figures.statistics(
+            states, self._connections_max, clusters.brokers_statistics(), clusters.takeovers
+        )
 
     # --------------------------------------------------------------------------------- the end
 
@@ -241,6 +262,15 @@ class Sidecar:
         except TimeoutError:
             return False
         return True
+
+
+async def _remove(unix: UnixSocket) -> None:
+    """Remove the file of a socket that is closed; a disk that hangs holds up nobody for long."""
+    try:
+        async with asyncio.timeout(_REMOVE_S):
+            await in_own_thread("sidecar: socket", unix.remove)
+    except TimeoutError:
+        _log.warning("%s is left behind: the disk does not answer", unix.path)
 
 
 def files_for(connections_max: int) -> int:

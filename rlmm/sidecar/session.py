@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.access.roles import Role
-from rlmm.errors import NotPermitted, NotReady, ProtocolError, UnknownMethod
+from rlmm.errors import NotPermitted, NotReady, ProtocolError, Stopped, UnknownMethod
 from rlmm.sidecar import waiting
 from rlmm.sidecar.dispatch import (
     COUNTS,
@@ -25,6 +25,7 @@ from rlmm.sidecar.dispatch import (
     read_stop,
     require_sound,
 )
+from rlmm.views.values import in_milliseconds
 from rlmm.wire.hello import HelloAnswer, Limits, agree, hello_answer_value, read_hello
 from rlmm.wire.methods import METHODS
 from rlmm.wire.options import read_read_options, read_wait_options, read_write_options
@@ -37,10 +38,10 @@ if TYPE_CHECKING:
     from rlmm.access.roles import Client, Peer
     from rlmm.engine import Engine
     from rlmm.gate.reads import Reads
-    from rlmm.sidecar.brokers import Broker
     from rlmm.sidecar.clusters import Clusters
     from rlmm.sidecar.figures import Figures
     from rlmm.sidecar.settings import SidecarSettings
+    from rlmm.sidecar.starts import Start
     from rlmm.wire.hello import Hello
     from rlmm.wire.methods import Method
 
@@ -83,7 +84,8 @@ class Session:
         self._reads: Reads | None = None
         self._client: Client | None = None
         """Who this is, counted as one connection of it."""
-        self.broker: Broker | None = None
+        self.broker: Start | None = None
+        """The start of a broker that this client speaks for."""
         self.meter: Callable[[], None] | None = None
         """Called for each request where only so many are allowed; raises `TooBusy`."""
 
@@ -106,6 +108,7 @@ class Session:
 
     def leave(self) -> None:
         """The connection is over."""
+        self._leave_broker()
         if self._client is not None:
             self._around.door.limits.leave(self._client)
 
@@ -149,13 +152,15 @@ class Session:
                     settings.lookups_max,
                     settings.page_max,
                     settings.idle_timeout_ms,
+                    settings.timeout_ms_max,
+                    settings.assign_max,
                 ),
             )
         )
 
     def engine(self) -> Engine:
         """The engine of the client's cluster; raises why there is none, or not yet."""
-        if self._engine is not None:
+        if self._engine is not None and not self.is_left_behind():
             return self._engine
         hello = self.hello
         assert hello is not None
@@ -164,11 +169,28 @@ class Session:
         engine = clusters.find(hello.cluster_id, hello.bootstrap, may_teach=may_teach)
         is_right = clusters.require_right(engine, hello.cluster_id)
         if hello.broker_id is not None and (self.broker is None or not self.broker.is_of(engine)):
+            self._leave_broker()
             self.broker = clusters.brokers(engine).meet(hello.broker_id, hello.instance)
         if is_right:
             self._engine = engine
             self._reads = self._reads_of(engine)
         return engine
+
+    def _leave_broker(self) -> None:
+        start, self.broker = self.broker, None
+        if start is not None:
+            self._around.clusters.leave(start)
+
+    def is_left_behind(self) -> bool:
+        """Whether the engine that answered is gone; from then on another one is looked for."""
+        if self._engine is None or self.is_served(self._engine):
+            return False
+        self._engine = self._reads = None
+        return True
+
+    def is_served(self, engine: Engine) -> bool:
+        """Whether the engine is still there."""
+        return self._around.clusters.is_served(engine)
 
     def reads(self) -> Reads:
         """The questions that this client may ask."""
@@ -201,20 +223,21 @@ class Session:
                 if method == "is_ready":
                     return False
                 raise
-        return ask(reads, args, self._bounds)
-
-    def ask(self, method: str, args: Args) -> object:
-        """The value that answers a read without options, now."""
-        return READS[method](self.reads(), args, self._bounds)
+        try:
+            return ask(reads, args, self._bounds)
+        except Stopped:
+            if self.is_left_behind():
+                return self.answer(method, args)
+            raise
 
     def _optional(self, method: str, args: Args) -> object:
         """A read with options."""
         METHODS[method].require_count(args)
-        options = read_read_options(args[-1])
+        options = read_read_options(args[-1], self._bounds.timeout_ms_max)
         question = args[:-1]
         require_sound(method, question, self._bounds)
         if not options.waits:
-            return self.ask(method, question)
+            return self.answer(method, question)
         return waiting.read(self, method, question, options)
 
     def _other(self, method: str, args: Args) -> object:
@@ -225,45 +248,48 @@ class Session:
         found.require_count(args)
         if found.is_write:
             event = read_event(method, args)
-            options = read_write_options(args[-1] if _has_options(found, args) else None)
+            said = args[-1] if _has_options(found, args) else None
+            options = read_write_options(said, self._bounds.timeout_ms_max)
             self._require(found)
             self.client.require_author(event_broker(event))
             return waiting.write(self, event, options)
         return _OTHERS[method](self, found, args)
 
     def _require(self, method: Method) -> None:
+        """Refuse what the role does not allow, and who speaks for a start that is over."""
         self.client.require_role(method.role, method.name)
+        if self.broker is not None:
+            self.broker.require_current()
 
     def _again(self, method: Method, args: Args) -> object:
         raise ProtocolError("hello is said once, as the first request of a connection")
 
-    def _ping(self, method: Method, args: Args) -> object:
-        return None
+    def _ping(self, method: Method, args: Args) -> None:
+        self._require(method)
 
     def _wait_ready(self, method: Method, args: Args) -> object:
         partition = read_partition(args[0])
-        timeout_ms = read_wait_options(args[1]) if _has_options(method, args) else None
+        said = args[1] if _has_options(method, args) else None
+        timeout_ms = read_wait_options(said, self._bounds.timeout_ms_max)
         if timeout_ms is None:
             timeout_ms = self._around.settings.ready_timeout_ms
+        self._require(method)
         return waiting.wait_ready(self, partition, timeout_ms / 1_000)
 
     def _assign(self, method: Method, args: Args) -> object:
-        partitions, complete = read_assign(args)
+        partitions, complete = read_assign(args, self._bounds)
         self._require(method)
-        engine, broker = self._speaking(method)
-        assert self.hello is not None
-        return self._around.clusters.brokers(engine).assign(
-            broker, self.hello.instance, partitions, complete=complete
-        )
+        engine, start = self._speaking(method)
+        brokers = self._around.clusters.brokers(engine)
+        return brokers.assign(start, partitions, complete=complete)
 
     def _stop_partitions(self, method: Method, args: Args) -> object:
-        partitions = read_stop(args)
+        partitions = read_stop(args, self._bounds)
         self._require(method)
-        engine, broker = self._speaking(method)
-        assert self.hello is not None
-        return self._around.clusters.brokers(engine).stop(broker, self.hello.instance, partitions)
+        engine, start = self._speaking(method)
+        return self._around.clusters.brokers(engine).stop(start, partitions)
 
-    def _speaking(self, method: Method) -> tuple[Engine, Broker]:
+    def _speaking(self, method: Method) -> tuple[Engine, Start]:
         """The broker that this client speaks for."""
         engine = self.engine()
         if self.broker is None:
@@ -272,10 +298,14 @@ class Session:
         return engine, self.broker
 
     def _read_token(self, method: Method, args: Args) -> object:
+        self._require(method)
         return self.engine().read_token()
 
     def _status(self, method: Method, args: Args) -> object:
-        return self._around.status(self.engine())
+        self._require(method)
+        engine = self.engine()
+        brokers = self._around.clusters.shown(engine)
+        return in_milliseconds({**self._around.status(engine), "brokers": brokers})
 
 
 def _has_options(method: Method, args: Args) -> bool:

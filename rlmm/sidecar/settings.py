@@ -39,13 +39,22 @@ class SidecarSettings:
     frame_bytes_max: int = 4 * 1024 * 1024
     """Largest frame, in both directions: some thousand segments with custom metadata."""
     received_bytes_max: int = 256 * 1024 * 1024
-    """Bytes of unfinished frames that are held for all connections together; who brings more is cut
-    off, so that no number of clients can use up the memory."""
+    """Bytes of unfinished frames that are held for all who have said who they are; who brings more
+    is cut off, so that no number of clients can use up the memory."""
+    greeting_bytes_max: int = 8 * 1024 * 1024
+    """The same for all who have not said yet who they are, so that strangers never cost a known
+    client its connection. A `hello` that comes in one piece, as nearly all do, needs nothing of
+    it."""
     pipeline_max: int = 1_024
     """Requests of one connection that are taken up at a time. Further ones stay where they are, and
     others have their turn first; none is refused for that."""
     waiting_max: int = 256
     """Writes and waiting reads of one connection at a time; one more is refused as too busy."""
+    waiting_bytes_max: int = 32 * 1024 * 1024
+    """Memory that those of one connection may take, by the sizes of their frames: some 22 waiting
+    requests of 1,000 look-ups each. One more is too busy, unless it is the only one."""
+    waiting_bytes_total_max: int = 256 * 1024 * 1024
+    """The same over all connections: eight that wait with all they may."""
     write_buffer_bytes_max: int = 256 * 1024
     """Bytes of answers that a client has not taken; above, nothing more is read from it."""
     slow_client_ms: int = 30_000
@@ -59,14 +68,28 @@ class SidecarSettings:
     ready_timeout_ms: int = 30_000
     """How long `wait_ready` waits where the client does not say: what Kafka's own tests allow a
     metadata manager."""
+    timeout_ms_max: int = 120_000
+    """Longest time that one request may wait: as long as Kafka's own metadata manager waits for its
+    consumer (`remote.log.metadata.consume.wait.ms`). A longer `timeout_ms` counts as this one, with
+    the ordinary answer at its end: `hello` tells it, and whoever wants more asks again. It is not
+    refused, because the first clients knew of no bound."""
     lookups_max: int = 1_000
     """Look-ups in one request: some milliseconds, which everybody else waits for."""
     page_max: int = 1_000
     """Segments in one page of a listing, for the same reason."""
+    assign_max: int = 4_000
+    """Partitions in one `assign` or `stop_partitions`: what Kafka advises as the most of one
+    broker, since the first clients know of no bound and say all at once; some ten milliseconds, at
+    a broker's start. A broker with more says them in several."""
+    brokers_max: int = 1_000
+    """Brokers of one cluster of which is remembered what they have; one more is refused as too
+    busy. Several times what the largest clusters have. A broker that has nothing and is not
+    connected is forgotten."""
     clusters_max: int | None = None
     """Clusters that are learned from brokers, beside the one of the configuration: a broker that
-    names an unknown cluster has an engine made for it. Not set: none, because which log is followed
-    is decided by who configures. With `log.kind = kafka` and no servers it must be set."""
+    names an unknown cluster has an engine made for it, once that cluster has answered where the
+    broker said. Not set: none, because which log is followed is decided by who configures. With
+    `log.kind = kafka` and no servers it must be set."""
     stop_timeout_ms: int = 5_000
     """How long answers under way may take when the service is asked to stop; well below
     `shutdown_timeout_ms`, of which the last snapshots need a part."""
@@ -76,7 +99,9 @@ class SidecarSettings:
         for name in (
             "connections_max", "received_bytes_max", "pipeline_max", "waiting_max",
             "write_buffer_bytes_max", "slow_client_ms", "idle_timeout_ms", "hello_timeout_ms",
-            "ready_timeout_ms", "lookups_max", "page_max", "stop_timeout_ms",
+            "ready_timeout_ms", "lookups_max", "page_max", "brokers_max", "stop_timeout_ms",
+            "greeting_bytes_max", "waiting_bytes_max", "waiting_bytes_total_max", "timeout_ms_max",
+            "assign_max",
         ):  # fmt: skip
             _require_whole(name, getattr(self, name), 1, _INT32_MAX)
         if self.clusters_max is not None:
@@ -84,8 +109,14 @@ class SidecarSettings:
         _require_whole(
             "frame_bytes_max", self.frame_bytes_max, _FRAME_BYTES_LEAST, _FRAME_BYTES_MOST
         )
-        for name in ("lookups_max", "page_max"):
-            _require_whole(name, getattr(self, name), 1, _READS_MAX[name])
+        for name, most in _MOST.items():
+            _require_whole(name, getattr(self, name), 1, most)
+        if self.ready_timeout_ms > self.timeout_ms_max:
+            msg = (
+                f"sidecar.ready_timeout_ms must not be above sidecar.timeout_ms_max, "
+                f"got {self.ready_timeout_ms} and {self.timeout_ms_max}"
+            )
+            raise ConfigError(msg)
         if not _MODE.fullmatch(self.unix_mode):
             msg = f"sidecar.unix_mode must be a mode in octal, as 0600, got {self.unix_mode!r}"
             raise ConfigError(msg)
@@ -116,8 +147,8 @@ class SidecarSettings:
         return host, int(port)
 
 
-_READS_MAX = {"lookups_max": 10_000, "page_max": 1_000}
-"""What the engine itself allows."""
+_MOST = {"lookups_max": 10_000, "page_max": 1_000, "assign_max": 10_000}
+"""What the engine itself allows; of an assignment, what others can be made to wait for."""
 
 
 def _require_whole(name: str, value: object, low: int, high: int) -> None:

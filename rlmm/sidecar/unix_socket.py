@@ -1,6 +1,7 @@
 """
 The file of a Unix socket: made with its mode before anybody can connect, and never in the place of
-one where somebody listens. Everything blocks, for a moment.
+one where somebody listens. Everything blocks, for a moment or for as long as a disk hangs: to be
+called by a thread, never by the event loop.
 """
 
 from __future__ import annotations

@@ -2,12 +2,13 @@
 What can be asked now, as it is shown, and whether the process is alive at all. Pure.
 
 Ready is only who answers for all that is assigned: not before the logs are open and reached, not
-before anybody has said what is assigned, and not any more when the end has begun.
+before anybody has said what is assigned, not while a cluster is missing that is to be followed, and
+not any more when the end has begun.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rlmm.progress import Why
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 OPENING = "opening"
 """Why nothing is answered while the log of an engine is being opened."""
+MISSING = "missing"
+"""Why nothing is answered of a cluster that was learned, and is not followed now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +39,15 @@ class ProcessStanding:
     """Why nothing is answered any more."""
     failure: str = ""
     """What it ends of, unless that was asked for."""
+    waits: Mapping[str, str] = field(default_factory=dict)
+    """What is waited for, by name, where logs are being opened; their engines may be there."""
+    missing: Mapping[str, str] = field(default_factory=dict)
+    """Engines that were added later and are not there now, by name, and why."""
 
     @property
     def opening(self) -> list[str]:
         """Engines whose log is not open yet."""
-        return [name for name in self.expected if name not in self.engines]
+        return [name for name in self.expected if name not in self.engines or name in self.waits]
 
     @property
     def is_ready(self) -> bool:
@@ -48,13 +55,17 @@ class ProcessStanding:
         return (
             self.is_begun
             and bool(self.engines)
-            and not (self.end or self.failure or self.opening)
+            and not (self.end or self.failure or self.opening or self.missing)
             and all(engine.is_ready for engine in self.engines.values())
         )
 
     @property
     def was_ready(self) -> bool:
-        """Whether each metadata partition that is assigned was answered from at least once."""
+        """
+        Whether each metadata partition that is assigned was answered from at least once. Whatever
+        was learned and is missing has no part in it: who starts a process anew for it would take
+        the others down.
+        """
         return self.is_begun and bool(self.engines) and not self.opening and all(
             engine.identity is not None
             and engine.assignment.is_known
@@ -81,26 +92,28 @@ class ProcessStanding:
         if self.failure or self.end:
             return self.failure or self.end
         if self.opening:
-            return f"logs are being opened: {', '.join(self.opening)}"
-        if not self.engines:
+            named = (
+                f"{name} ({self.waits[name]})" if name in self.waits else name
+                for name in self.opening
+            )
+            return f"logs are being opened: {', '.join(named)}"
+        if not self.engines and not self.missing:
             return "no cluster is followed yet"
         waiting = [name for name, engine in self.engines.items() if not engine.is_ready]
-        return f"not all is answered from: {', '.join(waiting)}" if waiting else ""
+        said = [f"not all is answered from: {', '.join(waiting)}"] if waiting else []
+        said += [f"{name} is not followed now: {why}" for name, why in self.missing.items()]
+        return "; ".join(said)
 
 
 def readiness_view(process: ProcessStanding, *, is_verbose: bool = False) -> View:
     """Which metadata partitions are not answered from, and why; all of them, where asked for."""
-    clusters: list[View] = [
-        {
-            "cluster": name, "cluster_id": None, "is_ready": False, "reason": OPENING,
-            "detail": "its log is being opened", "assigned": None, "open": 0,
-            "metadata_partitions": [],
-        }
-        for name in process.opening
-    ]  # fmt: skip
+    opening = process.opening
+    clusters = [_absent_view(name, OPENING, _opening_detail(process, name)) for name in opening]
+    clusters += [_absent_view(name, MISSING, why) for name, why in process.missing.items()]
     clusters += [
         _cluster_view(name, engine, is_verbose=is_verbose)
         for name, engine in process.engines.items()
+        if name not in opening
     ]
     return {
         "status": process.word,
@@ -108,6 +121,19 @@ def readiness_view(process: ProcessStanding, *, is_verbose: bool = False) -> Vie
         "detail": process.detail,
         "clusters": clusters,
     }
+
+
+def _opening_detail(process: ProcessStanding, name: str) -> str:
+    what = process.waits.get(name)
+    return "its log is being opened" if what is None else f"its log is being opened: {what}"
+
+
+def _absent_view(name: str, reason: str, detail: str) -> View:
+    """A cluster without an engine."""
+    return {
+        "cluster": name, "cluster_id": None, "is_ready": False, "reason": reason,
+        "detail": detail, "assigned": None, "open": 0, "metadata_partitions": [],
+    }  # fmt: skip
 
 
 def _cluster_view(name: str, engine: EngineStanding, *, is_verbose: bool) -> View:

@@ -47,7 +47,12 @@ def engine_view(engine: EngineStatistics, *, now_s: float, now_ms: int) -> View:
         ],
         "totals": _totals(engine),
         "reads": _reads(engine),
-        "writes": asdict(engine.writes),
+        "writes": _writes(engine),
+        "write_times": {
+            "count": engine.writes.durations.count,
+            "sum_s": round(engine.writes.durations.sum_s, 6),
+            "up_to_s": dict(engine.writes.durations.up_to()),
+        },
         "barrier": asdict(engine.barrier),
         "memory": asdict(engine.memory),
         "snapshots": _snapshots(engine, now_ms),
@@ -138,6 +143,12 @@ def _reads(engine: EngineStatistics) -> View:
         "unknown_partition": gate.unknown,
         "ended": gate.ended,
     }
+
+
+def _writes(engine: EngineStatistics) -> View:
+    counts = asdict(engine.writes)
+    del counts["durations"]
+    return counts
 
 
 def _snapshots(engine: EngineStatistics, now_ms: int) -> View | None:

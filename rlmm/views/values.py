@@ -33,3 +33,19 @@ def age_s(since_s: float | None, now_s: float) -> float | None:
 def age_ms_s(since_ms: int | None, now_ms: int) -> float | None:
     """Seconds since a time of the wall clock; 0 where that clock was set back."""
     return None if since_ms is None else max(0, now_ms - since_ms) / 1_000
+
+
+def in_milliseconds(shown: object) -> object:
+    """The same without fractions, which no frame carries: `age_s` of 0.25 is `age_ms` of 250."""
+    if isinstance(shown, list):
+        return [in_milliseconds(one) for one in shown]
+    if not isinstance(shown, dict):
+        return shown
+    return dict(_in_milliseconds(name, value) for name, value in shown.items())
+
+
+def _in_milliseconds(name: str, value: object) -> tuple[str, object]:
+    if not name.endswith("_s"):
+        return name, in_milliseconds(value)
+    ms = round(value * 1_000) if isinstance(value, (int, float)) else None
+    return f"{name[:-2]}_ms", ms

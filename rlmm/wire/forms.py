@@ -23,10 +23,21 @@ _KINDS = {
 }
 
 
+class OddMap:
+    """Stands for a map with a number as key that no map may have: it is no map to any reader."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: int) -> None:
+        self.key = key
+
+
 def form(value: object) -> str:
     """What kind of value it is."""
     if type(value) is int:
         return str(value)
+    if type(value) is OddMap:
+        return f"a map with the key {value.key}"
     if isinstance(value, (bytes, dict, list, str)):
         return f"{_KINDS.get(type(value).__name__, 'a value')} of {len(value)}"
     return _KINDS.get(type(value).__name__, "a value of another kind")
@@ -92,6 +103,13 @@ def array(value: object, what: str, *sizes: int) -> list[object]:
     if type(value) is not list or (sizes and len(value) not in sizes):
         expected = f"an array of {' or '.join(map(str, sizes))}" if sizes else "an array"
         refuse(what, expected, value)
+    return value
+
+
+def array_up_to(value: object, what: str, size_max: int) -> list[object]:
+    """An array of at most so many: what is in a longer one is not looked at."""
+    if type(value) is not list or len(value) > size_max:
+        refuse(what, f"an array of at most {size_max}", value)
     return value
 
 

@@ -19,7 +19,8 @@ HEAD_BYTES: Final = 4
 
 _LENGTH = struct.Struct(">I")
 _pack_length = _LENGTH.pack
-_length_at = _LENGTH.unpack_from
+length_at = _LENGTH.unpack_from
+"""The length that the first four bytes give, as a tuple of one."""
 
 
 def frame(payload: bytes, frame_bytes_max: int = FRAME_BYTES_MAX) -> bytes:
@@ -67,7 +68,7 @@ class FrameReader:
         if not partial and type(data) is bytes:
             # One whole frame, as nearly always: nothing is cut off but its head.
             whole = len(data) - HEAD_BYTES
-            if 0 < whole <= self._frame_bytes_max and _length_at(data)[0] == whole:
+            if 0 < whole <= self._frame_bytes_max and length_at(data)[0] == whole:
                 return [data[HEAD_BYTES:]]
         if partial:
             partial += data
@@ -81,7 +82,7 @@ class FrameReader:
         at, stop = 0, len(data)
         needed = HEAD_BYTES
         while stop - at >= HEAD_BYTES:
-            size: int = _length_at(data, at)[0]
+            size: int = length_at(data, at)[0]
             if not 0 < size <= self._frame_bytes_max:
                 return self._refuse(size, payloads)
             needed = HEAD_BYTES + size

@@ -64,6 +64,10 @@ class Limits:
     """Segments in one page."""
     idle_ms: int = 0
     """A connection without any request for so long is closed; 0: never."""
+    timeout_ms_max: int = 0
+    """What a longer `timeout_ms` counts as; 0, as everything below: nothing was said of it."""
+    assign_max: int = 0
+    """Partitions in one `assign` or `stop_partitions`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +121,12 @@ def agree(versions: Collection[int]) -> int:
 
 
 def hello_answer_value(answer: HelloAnswer) -> dict[str, object]:
-    """What the service says of itself."""
-    return asdict(answer)
+    """What the service says of itself; limits that nothing is said of are left out."""
+    value = asdict(answer)
+    for name in _LIMITS_ADDED:
+        if not value["limits"][name]:
+            del value["limits"][name]
+    return value
 
 
 def read_hello_answer(value: object) -> HelloAnswer:
@@ -134,11 +142,16 @@ def read_hello_answer(value: object) -> HelloAnswer:
         _uint31(said, "partition_count"),
         _one_of(said, "role", ROLES),
         _one_of(said, "mode", MODES),
-        Limits(**{name: uint31(limits.get(name), name) for name in _LIMITS}),
+        Limits(
+            **{name: uint31(limits.get(name), name) for name in _LIMITS},
+            **{name: uint31(limits.get(name, 0), name) for name in _LIMITS_ADDED},
+        ),
     )
 
 
-_LIMITS: Final = tuple(one.name for one in fields(Limits))
+_LIMITS_ADDED: Final = ("timeout_ms_max", "assign_max")
+"""Limits that a server of an earlier time says nothing of."""
+_LIMITS: Final = tuple(one.name for one in fields(Limits) if one.name not in _LIMITS_ADDED)
 
 
 def _versions(value: object) -> tuple[int, ...]:

@@ -19,11 +19,15 @@ from msgpack.exceptions import OutOfData
 from rlmm.errors import InvalidArgument, ProtocolError
 from rlmm.metadata.ids import INT32_MAX
 from rlmm.wire.errors import error_value, read_error
-from rlmm.wire.forms import form
+from rlmm.wire.forms import OddMap, form
 from rlmm.wire.framing import FRAME_BYTES_MAX, frame
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rlmm.errors import RlmmError
+
+    Pairs = list[tuple[object, object]]
 
 ID_MAX: Final = 2**32 - 1
 METHOD_CHARS_MAX: Final = 64
@@ -34,6 +38,19 @@ A payload up to here is read at once: the lengths in it, which it bounds, cannot
 
 
 _pack_length = struct.Struct(">I").pack
+_pack_head = struct.Struct(">IBBIB").pack
+"""A frame's length, and an answer up to its result, where the id has four bytes."""
+_HEAD_BYTES: Final = 7
+_LONG_ID: Final = 1 << 16
+"""Ids from here on have four bytes."""
+_SHORT_ARRAY: Final = 16
+"""Arrays of fewer elements have their length in their first byte."""
+
+
+class Packed(bytes):
+    """A result, or a part of one, as it is sent: packed before, because it is sent often."""
+
+    __slots__ = ()
 
 
 class Answer(NamedTuple):
@@ -70,11 +87,31 @@ def request_frame(
 
 def answer_frame(request_id: int, result: object, frame_bytes_max: int = FRAME_BYTES_MAX) -> bytes:
     """The frame that answers; `InvalidArgument` where it would be larger than a frame may be."""
-    payload: bytes = _local.pack((request_id, None, result))
+    if type(result) is Packed:
+        if request_id >= _LONG_ID and len(result) <= frame_bytes_max - _HEAD_BYTES:
+            return _pack_head(len(result) + _HEAD_BYTES, 0x93, 0xCE, request_id, 0xC0) + result
+        payload: bytes = b"\x93" + _local.pack(request_id) + b"\xc0" + result
+    else:
+        payload = _local.pack((request_id, None, result))
     size = len(payload)
     if size > frame_bytes_max:
         return frame(payload, frame_bytes_max)
     return _pack_length(size) + payload
+
+
+def packed(value: object) -> Packed:
+    """*value* as it is sent."""
+    return Packed(_local.pack(value))
+
+
+def packed_array(elements: list[bytes]) -> Packed:
+    """The array of *elements*, each of them packed."""
+    count = len(elements)
+    if count < _SHORT_ARRAY:
+        head = bytes((0x90 | count,))
+    else:
+        head = b"\xdd" + _pack_length(count) if count >> 16 else b"\xdc" + count.to_bytes(2)
+    return Packed(head + b"".join(elements))
 
 
 def refusal_frame(request_id: int | None, error: RlmmError) -> bytes:
@@ -83,8 +120,11 @@ def refusal_frame(request_id: int | None, error: RlmmError) -> bytes:
 
 
 def read_request(payload: bytes | memoryview) -> tuple[int, str, list[object]]:
-    """Id, method and arguments of a request."""
-    message = _unpack(payload)
+    """
+    Id, method and arguments of a request. A map in it with a number as key that is too small or too
+    large comes as `OddMap`, which whoever reads that argument refuses; but not in a hello.
+    """
+    message = _unpack(payload, _map_of_request)
     if type(message) is not list or len(message) != 3:
         msg = f"a request is an array of id, method and arguments, got {form(message)}"
         raise ProtocolError(msg)
@@ -98,6 +138,8 @@ def read_request(payload: bytes | memoryview) -> tuple[int, str, list[object]]:
     if type(args) is not list:
         msg = f"the arguments of a request are an array, got {form(args)}"
         raise ProtocolError(msg)
+    if method == "hello":
+        _unpack(payload)
     return request_id, method, args
 
 
@@ -138,7 +180,7 @@ def id_of(payload: bytes | memoryview) -> int | None:
     return int.from_bytes(head[2 : 2 + width])
 
 
-def _unpack(payload: bytes | memoryview) -> object:
+def _unpack(payload: bytes | memoryview, map_of: Callable[[Pairs], object] | None = None) -> object:
     try:
         if len(payload) > _SMALL_BYTES:
             # Memory for an array is taken when its length is read. Going over the whole without
@@ -150,7 +192,7 @@ def _unpack(payload: bytes | memoryview) -> object:
             payload,
             raw=False,
             strict_map_key=False,
-            object_pairs_hook=_map_of,
+            object_pairs_hook=map_of or _map_of,
             ext_hook=_refuse_extension,
             max_ext_len=0,
         )
@@ -167,7 +209,15 @@ def _refuse_extension(kind: int, _: bytes) -> object:
     raise ProtocolError(msg)
 
 
-def _map_of(pairs: list[tuple[object, object]]) -> dict[object, object]:
+def _map_of_request(pairs: Pairs) -> object:
+    """A map, or what is refused as an argument: a key of `at_least` may be out of range."""
+    for key, _ in pairs:
+        if type(key) is int and not 0 <= key <= INT32_MAX:
+            return OddMap(key)
+    return _map_of(pairs)
+
+
+def _map_of(pairs: Pairs) -> dict[object, object]:
     """
     A map, its keys texts or numbers of 31 bits: larger ones can be chosen so that they all fall
     into one place of the table, which would take hours to fill.

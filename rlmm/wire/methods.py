@@ -205,7 +205,14 @@ _ALL: Final = (
         "map of metadata partition to offset",
         "How far was read here: what `at_least` takes, here or at another service of the cluster.",
     ),
-    Method("status", "reader", (), None, "map", "How the service stands; for people."),
+    Method(
+        "status",
+        "reader",
+        (),
+        None,
+        "map",
+        "How the service stands; for people. Ages are whole ms.",
+    ),
 )
 
 METHODS: Final[Mapping[str, Method]] = {method.name: method for method in _ALL}

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from rlmm.errors import InvalidArgument
+from rlmm.metadata.ids import INT32_MAX
 from rlmm.wire.forms import flag, mapping, refuse, uint31
 from rlmm.wire.questions import read_token
 
@@ -53,7 +54,7 @@ def read_options_value(options: ReadOptions) -> dict[str, object] | None:
     """The options of a read; `None` where they need not be said."""
     value: dict[str, object] = {}
     if options.at_least:
-        value["at_least"] = dict(options.at_least)
+        value["at_least"] = read_token(dict(options.at_least), "at_least")
     if options.linearizable:
         value["linearizable"] = True
     return _with_timeout(value, options.timeout_ms)
@@ -78,8 +79,8 @@ def _with_timeout(value: dict[str, object], timeout_ms: int | None) -> dict[str,
     return value or None
 
 
-def read_read_options(value: object = None) -> ReadOptions:
-    """The options of a read; nil is as good as none."""
+def read_read_options(value: object = None, timeout_ms_max: int = INT32_MAX) -> ReadOptions:
+    """The options of a read; nil is as good as none. A longer time-out is cut to the longest."""
     if value is None:
         return READ_DEFAULTS
     options = mapping(value, "the options of a read")
@@ -88,12 +89,12 @@ def read_read_options(value: object = None) -> ReadOptions:
     return ReadOptions(
         None if at_least is None else read_token(at_least, "at_least"),
         flag(options.get("linearizable", False), "linearizable"),
-        _timeout_ms(options),
+        _timeout_ms(options, timeout_ms_max),
     )
 
 
-def read_write_options(value: object = None) -> WriteOptions:
-    """The options of a write; nil is as good as none."""
+def read_write_options(value: object = None, timeout_ms_max: int = INT32_MAX) -> WriteOptions:
+    """The options of a write; nil is as good as none. A longer time-out is cut to the longest."""
     if value is None:
         return WRITE_DEFAULTS
     options = mapping(value, "the options of a write")
@@ -101,21 +102,26 @@ def read_write_options(value: object = None) -> WriteOptions:
     unassigned = options.get("unassigned", "refuse")
     if unassigned not in ("refuse", "store"):
         refuse("unassigned", '"refuse" or "store"', unassigned)
-    return WriteOptions("store" if unassigned == "store" else "refuse", _timeout_ms(options))
+    timeout_ms = _timeout_ms(options, timeout_ms_max)
+    return WriteOptions("store" if unassigned == "store" else "refuse", timeout_ms)
 
 
-def read_wait_options(value: object = None) -> int | None:
-    """How long `wait_ready` may take, in milliseconds; `None`: as the service is configured."""
+def read_wait_options(value: object = None, timeout_ms_max: int = INT32_MAX) -> int | None:
+    """
+    How long `wait_ready` may take, in milliseconds, *timeout_ms_max* at most; `None`: as the
+    service is configured.
+    """
     if value is None:
         return None
     options = mapping(value, "the options of a wait")
     _require_known(options, ("timeout_ms",), "a wait")
-    return _timeout_ms(options)
+    return _timeout_ms(options, timeout_ms_max)
 
 
-def _timeout_ms(options: Mapping[object, object]) -> int | None:
+def _timeout_ms(options: Mapping[object, object], most: int) -> int | None:
+    """Cut, not refused: clients of version 1 may say any, and ask again when a wait has ended."""
     value = options.get("timeout_ms")
-    return None if value is None else uint31(value, "timeout_ms")
+    return None if value is None else min(uint31(value, "timeout_ms"), most)
 
 
 def _require_known(options: Mapping[object, object], known: tuple[str, ...], what: str) -> None:

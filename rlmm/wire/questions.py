@@ -13,7 +13,7 @@ from rlmm.errors import RlmmError
 from rlmm.metadata.ids import INT32_MAX
 from rlmm.metadata.paging import PageKey
 from rlmm.wire.errors import error_value, read_error
-from rlmm.wire.forms import array, int32, int64, refuse, uint63, uuid
+from rlmm.wire.forms import array, array_up_to, int32, int64, refuse, uint63, uuid
 from rlmm.wire.values import (
     partition_value,
     read_optional_segment,
@@ -37,13 +37,16 @@ def lookup_value(partition: TopicIdPartition, epoch: int, offset: int) -> list[o
     return [partition_value(partition), epoch, offset]
 
 
-def read_lookups(value: object) -> list[tuple[TopicIdPartition, int, int]]:
+def read_lookups(
+    value: object, count_max: int = INT32_MAX
+) -> list[tuple[TopicIdPartition, int, int]]:
     """
-    The look-ups of `segments_for`. Whether an epoch or offset can be meant is each one's own
-    matter: a negative number is refused in its place, not here.
+    The look-ups of `segments_for`; more than *count_max* are refused before any is looked at.
+    Whether an epoch or offset can be meant is each one's own matter: a negative number is refused
+    in its place, not here.
     """
     lookups = []
-    for one in array(value, "the look-ups"):
+    for one in array_up_to(value, "the look-ups", count_max):
         partition, epoch, offset = array(one, "a look-up", 3)
         lookups.append(
             (

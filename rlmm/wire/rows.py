@@ -1,8 +1,8 @@
 """
-The short way from a row of the pure engine to the value that is sent, without an object between.
+The short way from a row of the pure engine to the bytes that are sent, without an object between.
 
 Not needed for anything: an engine that has no rows gives a `SegmentMetadata`, and `segment_value`
-makes the same of it. Invariant: both ways give values of the same bytes.
+makes the same of it. Invariant: both ways give the same bytes.
 """
 
 from __future__ import annotations
@@ -12,11 +12,16 @@ from typing import Final
 
 from rlmm.metadata.ids import UUID_BYTES, TopicIdPartition, Uuid, trusted_segment_id
 from rlmm.metadata.row import EPOCHS_AT, ONE_EPOCH, segment_of
+from rlmm.wire.messages import Packed, packed
 from rlmm.wire.values import segment_value
 
 _ONE_EPOCH_ROW: Final = struct.Struct(">b?8xiqqqqxiqxiB").unpack_from
 """Of a row of one epoch: all its fields up to the first byte of the custom metadata."""
 _CUSTOM_AT: Final = 65
+ROWS_KEPT: Final = 8_192
+"""Rows that are remembered as they are sent, which takes some 4 MB."""
+ROW_BYTES_KEPT: Final = 512
+"""Longest row that is remembered: there may be much of an owner's own in it."""
 _SHORT: Final = 0x80
 _ANY_PARTITION: Final = TopicIdPartition(Uuid(bytes(UUID_BYTES)), "", 0)
 """A value does not say which partition it belongs to, so any will do."""
@@ -48,3 +53,29 @@ def row_value(uuid: bytes, row: bytes) -> tuple[object, ...]:
 
 def _any_row_value(uuid: bytes, row: bytes) -> tuple[object, ...]:
     return segment_value(segment_of(trusted_segment_id(_ANY_PARTITION, uuid), row))
+
+
+class _Rows:
+    """
+    Rows that were sent lately, packed. Whoever reads a segment asks for it again and again, with
+    one offset after the other. Shared between threads: what is lost in a race is made again.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, tuple[bytes, Packed]] = {}
+
+    def packed(self, uuid: bytes, row: bytes) -> Packed:
+        """The segment *uuid* that *row* holds, as it is sent."""
+        known = self._known.get(uuid)
+        if known is not None and known[0] is row:  # every change of a segment makes another row
+            return known[1]
+        made = packed(row_value(uuid, row))
+        if len(row) > ROW_BYTES_KEPT:
+            return made
+        if len(self._known) >= ROWS_KEPT:
+            self._known = {}
+        self._known[uuid] = row, made
+        return made
+
+
+packed_row = _Rows().packed

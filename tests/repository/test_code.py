@@ -8,6 +8,8 @@ from tools import documents
 
 MAY_CREATE_TASKS = {
     "broker_adapter/client.py",
+    "rlmm/access/handshakes.py",
+    "rlmm/cli/data_folder.py",
     "rlmm/engine.py",
     "rlmm/keeper.py",
     "rlmm/library.py",
@@ -16,6 +18,7 @@ MAY_CREATE_TASKS = {
     "rlmm/parts.py",
     "rlmm/pump/pump.py",
     "rlmm/service.py",
+    "rlmm/sidecar/learning.py",
     "rlmm/sidecar/waiting.py",
 }
 """

@@ -9,14 +9,11 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.support import tree
-from tools.constraints import group_requirements
+from tools.constraints import development_requirements, group_requirements
 
 PROJECT = tomllib.loads(tree.read(Path("pyproject.toml")))
 CORE: list[str] = PROJECT["project"]["dependencies"]
-DEVELOPMENT = [
-    *group_requirements(PROJECT["dependency-groups"], "dev"),
-    *PROJECT["build-system"]["requires"],
-]
+DEVELOPMENT = [*development_requirements(PROJECT), *PROJECT["build-system"]["requires"]]
 
 
 def pinned(name: str) -> dict[str, str]:
@@ -26,7 +23,7 @@ def pinned(name: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     ("name", "requirements"),
-    [("constraints/runtime.txt", CORE), ("constraints/dev.txt", CORE + DEVELOPMENT)],
+    [("constraints/runtime.txt", CORE), ("constraints/dev.txt", DEVELOPMENT)],
     ids=["runtime", "dev"],
 )
 def test_constraints_pin_everything_that_the_project_asks_for(

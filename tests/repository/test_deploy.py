@@ -22,7 +22,6 @@ import pytest
 
 from rlmm.config.keys import KEYS
 from rlmm.config.loading import load
-from rlmm.config.process import Mode
 from rlmm.errors import ConfigError
 from rlmm.http.routes import ROUTES
 from rlmm.sidecar.listener import _FILES_KEPT
@@ -31,23 +30,20 @@ from tests.support.deployment import (
     DEPLOY,
     DOCKERFILE,
     UNIT,
-    container,
     documents,
     files,
     instructions,
     manifest,
+    run,
     unit,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rlmm.config.loading import Loaded
 
 VARIABLES = {key.env for key in KEYS.values()} | {"RLMM_CONFIG"}
 PATHS = {route.path for route in ROUTES}
-KUBERNETES = Path("deploy/kubernetes")
-CONFIGURED = ("base", "strimzi", "brokers")
 UNIT_OPTIONS = {
     "Unit": "Description Documentation Wants After",
     "Service": "Type NotifyAccess ExecStart ExecReload Environment EnvironmentFile WatchdogSec "
@@ -66,28 +62,9 @@ PROCESS_STARTERS = {"subprocess", "multiprocessing", "pty"}
 NOT_SERVING = ("rlmm/cli/demo", "rlmm/conformance/")
 
 
-def run(*command: str | Path) -> str:
-    """What a command says; it must not fail."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tree.ROOT)
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout + done.stderr
-
-
 def seconds(text: str) -> float:
     """A time as systemd writes it."""
     return float(text.removesuffix("s"))
-
-
-def configured(folder: str, tmp_path: Path) -> Loaded:
-    """The configuration of a folder of manifests, with the variables that its container has."""
-    text = manifest(f"{folder}/configmap.yaml", "ConfigMap")["data"]["rlmm.toml"]
-    file = tmp_path / "rlmm.toml"
-    file.write_text(text)
-    environ = {}
-    if folder != "base":
-        named = container(f"{folder}/deployment.yaml").get("env", [])
-        environ = {variable["name"]: "given-by-a-secret" for variable in named}
-    return load(environ=environ, file=file)
 
 
 def test_every_file_for_a_tool_parses() -> None:
@@ -113,110 +90,6 @@ def test_every_variable_that_is_named_exists() -> None:
     }
     assert len(named) > 5
     assert not [(path, name) for path, name in named if name not in VARIABLES]
-
-
-# ------------------------------------------------------------------------------------- Kubernetes
-
-
-@pytest.mark.parametrize("folder", CONFIGURED)
-def test_configuration_of_the_manifests_is_one(folder: str, tmp_path: Path) -> None:
-    """The TOML of each ConfigMap, with the secrets that are given, is taken by the service."""
-    loaded = configured(folder, tmp_path)
-    assert loaded.notices == ()
-    config = loaded.config
-    assert config.kafka is not None
-    expected = Mode.SERVE if folder == "brokers" else Mode.OBSERVER
-    assert config.process.mode is expected
-    assert config.http.address == ("0.0.0.0", 7405)
-    assert (config.sidecar.address is not None) == (folder == "brokers")
-
-
-def test_container_has_the_ports_paths_and_files_that_its_configuration_names(
-    tmp_path: Path,
-) -> None:
-    """What is probed, mounted and listened to is one and the same."""
-    base, brokers = container("base/deployment.yaml"), container("brokers/deployment.yaml")
-    config = configured("brokers", tmp_path).config
-    ports = {one["name"]: one["containerPort"] for one in [*base["ports"], *brokers["ports"]]}
-    assert config.http.address is not None
-    assert config.sidecar.address is not None
-    assert ports == {"http": config.http.address[1], "brokers": config.sidecar.address[1]}
-    probes = {
-        name: base[f"{name}Probe"]["httpGet"] for name in ("startup", "readiness", "liveness")
-    }
-    assert [probes[name]["path"] for name in probes] == ["/startupz", "/readyz", "/livez"]
-    assert {one["path"] for one in probes.values()} <= PATHS
-    assert {one["port"] for one in probes.values()} == {"http"}
-    mounts = {one["name"]: one["mountPath"] for one in base["volumeMounts"]}
-    assert mounts["data"] == str(config.process.data_dir)
-    assert base["args"] == ["serve", "--config", f"{mounts['config']}/rlmm.toml"]
-    assert base["resources"]["limits"]["memory"] == base["resources"]["requests"]["memory"]
-    services = [
-        manifest("base/service.yaml", "Service"),
-        manifest("brokers/service.yaml", "Service"),
-    ]
-    assert {one["targetPort"] for each in services for one in each["spec"]["ports"]} == set(ports)
-    monitor = manifest("servicemonitor.yaml", "ServiceMonitor")["spec"]["endpoints"]
-    assert [(one["port"], one["path"] in PATHS) for one in monitor] == [("http", True)]
-
-
-def test_pod_is_nobody_and_writes_nothing_but_its_volume(tmp_path: Path) -> None:
-    """Not root, no rights, a read-only root file system, and time to end in order."""
-    pod = manifest("base/deployment.yaml", "Deployment")["spec"]["template"]["spec"]
-    security = {**pod["securityContext"], **pod["containers"][0]["securityContext"]}
-    assert security["runAsNonRoot"]
-    assert security["readOnlyRootFilesystem"]
-    assert security["allowPrivilegeEscalation"] is False
-    assert security["capabilities"] == {"drop": ["ALL"]}
-    assert security["runAsUser"] == security["fsGroup"] > 0
-    assert [one["name"] for one in pod["volumes"] if "configMap" not in one] == ["data"]
-    config = configured("base", tmp_path).config
-    assert pod["terminationGracePeriodSeconds"] * 1_000 > config.process.shutdown_timeout_ms
-    assert pod["enableServiceLinks"] is False
-
-
-def test_everything_of_the_manifests_finds_the_pods() -> None:
-    """Each selector is of labels that the pods have."""
-    deployment = manifest("base/deployment.yaml", "Deployment")["spec"]
-    labels = deployment["template"]["metadata"]["labels"]
-    selectors = [deployment["selector"]["matchLabels"]]
-    for file, kind in (
-        ("base/service.yaml", "Service"),
-        ("brokers/service.yaml", "Service"),
-        ("base/poddisruptionbudget.yaml", "PodDisruptionBudget"),
-        ("base/networkpolicy.yaml", "NetworkPolicy"),
-        ("brokers/networkpolicy.yaml", "NetworkPolicy"),
-    ):
-        spec = manifest(file, kind)["spec"]
-        found = spec.get("selector", spec.get("podSelector"))
-        selectors.append(found.get("matchLabels", found))
-    assert all(selector.items() <= labels.items() and selector for selector in selectors)
-
-
-def test_kafka_user_may_read_one_topic_and_nothing_else(tmp_path: Path) -> None:
-    """An observer beside Strimzi has READ and DESCRIBE on the metadata topic."""
-    user = manifest("strimzi/kafka-user.yaml", "KafkaUser")
-    (rights,) = user["spec"]["authorization"]["acls"]
-    config = configured("strimzi", tmp_path).config
-    assert config.kafka is not None
-    assert rights["resource"]["name"] == config.kafka.topic.name
-    assert set(rights["operations"]) == {"Read", "Describe"}
-    name = user["metadata"]["name"]
-    assert config.kafka.security.sasl_username == name
-    (variable,) = container("strimzi/deployment.yaml")["env"]
-    assert variable["valueFrom"]["secretKeyRef"] == {"name": name, "key": "password"}
-
-
-@pytest.mark.parametrize("folder", CONFIGURED)
-def test_kustomization_names_every_file_that_is_there(folder: str) -> None:
-    """No file of a folder is left out, and where kubectl is there it builds each."""
-    here = KUBERNETES / folder
-    (found,) = documents(here / "kustomization.yaml")
-    named = {*found["resources"], *(one["path"] for one in found.get("patches", []))}
-    there = {path.name for path in files(".yaml") if path.parent == here}
-    assert named - {"../base"} == there - {"kustomization.yaml", "secret-example.yaml"}
-    if shutil.which("kubectl") is not None:
-        assert "kind: Deployment" in run("kubectl", "kustomize", here)
 
 
 # ------------------------------------------------------------------------------------------ Docker

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import click
 import pytest
 
 from rlmm.cli.main import cli
+from rlmm.http.metrics.metric import Kind
 from rlmm.http.metrics.table import METRICS
 from rlmm.http.routes import ROUTES
 from tests.support import tree
@@ -25,10 +27,13 @@ from tests.support.deployment import (
     label_names,
     metric_names,
     panels,
+    run,
 )
+from tests.support.deployment import documents as documents_of
 from tools import documents
 
-TABLE = {metric.name: metric for metric in METRICS}
+SERIES = {name: labels for metric in METRICS for name, labels in metric.series.items()}
+HISTOGRAMS = {name for metric in METRICS if metric.kind is Kind.HISTOGRAM for name in metric.series}
 SCRAPED = {"instance", "job"}
 """Labels that Prometheus adds."""
 PAGE = "docs/operating.md"
@@ -39,7 +44,7 @@ QUERIES = list(expressions())
 
 def is_known(name: str) -> bool:
     """Whether a series of that name is shown."""
-    return name in TABLE
+    return name in SERIES
 
 
 @pytest.mark.parametrize(("who", "expression"), QUERIES, ids=[who for who, _ in QUERIES])
@@ -48,7 +53,7 @@ def test_query_then_reads_metrics_and_labels_that_there_are(who: str, expression
     names = metric_names(expression)
     assert names, who
     assert [name for name in names if not is_known(name)] == []
-    labels = {label for name in names for label in TABLE[name].labels} | SCRAPED
+    labels = {label for name in names for label in SERIES[name]} | SCRAPED
     assert label_names(expression) - labels == set()
 
 
@@ -66,7 +71,7 @@ def test_alert_then_waits_says_how_bad_it_is_and_what_to_do(
     assert section in anchors(page)
     named = set(re.findall(r"\$labels\.(\w+)", alert["annotations"]["summary"]))
     metrics = metric_names(str(alert["expr"]))
-    labels = {label for name in metrics for label in TABLE[name].labels}
+    labels = {label for name in metrics for label in SERIES[name]}
     assert named <= labels | SCRAPED
 
 
@@ -77,11 +82,32 @@ def test_every_section_about_an_alert_has_its_alert() -> None:
     assert sorted(named) == sorted(str(alert["alert"]) for alert in alerts())
 
 
+def test_rules_are_tried_and_where_there_is_promtool_it_takes_them() -> None:
+    """The tried alerts exist; `promtool` finds rules and configuration right, and raises them."""
+    folder = RULES.parent
+    (tried,) = documents_of(folder / "rules_test.yml")
+    (scraping,) = documents_of(folder / "prometheus.yml")
+    assert tried["rule_files"] == scraping["rule_files"] == [RULES.name]
+    names = {one["alertname"] for test in tried["tests"] for one in test["alert_rule_test"]}
+    assert names <= {str(alert["alert"]) for alert in alerts()}
+    given = {
+        name
+        for test in tried["tests"]
+        for one in test["input_series"]
+        for name in metric_names(one["series"])
+    }
+    assert given <= set(SERIES)
+    if shutil.which("promtool") is not None:
+        run("promtool", "check", "rules", RULES)
+        run("promtool", "check", "config", folder / "prometheus.yml")
+        run("promtool", "test", "rules", folder / "rules_test.yml")
+
+
 def test_counters_are_read_as_rates_and_gauges_as_they_are() -> None:
     """A query of a counter looks at its growth."""
     for who, expression in QUERIES:
         for name in metric_names(expression):
-            is_counter = name.endswith("_total")
+            is_counter = name.endswith("_total") or name in HISTOGRAMS
             grows = re.search(rf"\b(?:rate|increase)\({name}\b", expression)
             assert bool(grows) == is_counter, f"{who}: {name}"
 

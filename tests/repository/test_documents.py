@@ -4,6 +4,7 @@ capabilities.
 """
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -18,6 +19,7 @@ from tests.support import tidy, tree
 from tests.support.capabilities import read_capabilities
 from tools import documents
 
+THROUGH_THE_SOCKET = ("tests/integration/sidecar/", "tests/integration/broker_adapter/")
 CHANGE_KINDS = ["Security", "Removed", "Deprecated", "Added", "Changed", "Fixed"]
 
 
@@ -107,11 +109,8 @@ def test_changes_stand_in_the_order_that_matters_to_an_operator() -> None:
         assert kinds == sorted(kinds, key=CHANGE_KINDS.index)
 
 
-def test_capabilities_name_tests_that_exist() -> None:
-    """Every row of the table of capabilities names tests that are there."""
-    capabilities = read_capabilities(tree.read(Path("docs/capabilities.md")))
-    named = {test for capability in capabilities for test in capability.tests}
-    assert named
+def missing_tests(named: Iterable[str]) -> list[str]:
+    """Which of these tests, each `FILE.py::NAME`, are not there."""
     missing = []
     for test in sorted(named):
         file, _, name = test.partition("::")
@@ -120,7 +119,36 @@ def test_capabilities_name_tests_that_exist() -> None:
             function.name for function in tidy.functions(tree.parse(path))
         }:
             missing.append(test)
-    assert not missing
+    return missing
+
+
+def test_capabilities_name_tests_that_exist() -> None:
+    """Every row of the table of capabilities names tests that are there."""
+    capabilities = read_capabilities(tree.read(Path("docs/capabilities.md")))
+    named = {test for capability in capabilities for test in capability.tests}
+    assert named
+    assert not missing_tests(named)
+
+
+def test_failures_that_clients_meet_are_shown_through_the_socket_by_tests_that_exist() -> None:
+    """
+    Each of them has a row; its first test goes through the socket, or the row says why it does not.
+    """
+    rows = re.findall(
+        r"^\| F(\d+) \| .+? \| (.+?) \| (`.+`) \|$",
+        tree.read(Path("docs/failure-scenarios.md")),
+        re.MULTILINE,
+    )
+    assert [int(number) for number, _, _ in rows] == [
+        *range(20, 35),
+        *range(50, 62),
+        *range(85, 102),
+    ]
+    shown = {number: re.findall(r"`([^`]+\.py::[^`]+)`", tests) for number, _, tests in rows}
+    assert not missing_tests(test for tests in shown.values() for test in tests)
+    for number, told, _ in rows:
+        is_by_socket = shown[number][0].startswith(THROUGH_THE_SOCKET)
+        assert is_by_socket != ("Not through the socket: " in told), f"F{number}"
 
 
 def test_error_tree_that_is_drawn_names_every_error() -> None:

@@ -9,13 +9,14 @@ import asyncio
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from rlmm.assignment import Assignment
 from rlmm.engine import Engine
 from rlmm.gate.admission import Gate, GatedShard
 from rlmm.gate.state import GateState, ShardGate
-from rlmm.metadata.codec.encoding import encode, encode_partition
+from rlmm.metadata.codec.encoding import encode
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from rlmm.metadata.shard_answers import ShardAnswers
@@ -101,9 +102,9 @@ async def _does_not_wait(engine: Engine, at_least: object, *, timeout_s: object 
     del engine, at_least, timeout_s
 
 
-async def _does_not_ask(engine: Engine, partition: object, *, timeout_s: object = None) -> None:
+async def _does_not_ask(engine: Engine, *partitions: object, timeout_s: object = None) -> None:
     """What is here is the newest that is known."""
-    del engine, partition, timeout_s
+    del engine, partitions, timeout_s
 
 
 def _believes_bounds(replay: Replay, *arguments: Any) -> None:
@@ -202,7 +203,7 @@ async def _freezes_late(follower: Follower) -> Image | None:
     shard = replay.shard
     parts: list[Any] = [
         partial(shard.partition_image, partition)
-        for partition in sorted(shard.partitions(), key=encode_partition)
+        for partition in sorted(shard.partitions(), key=attrgetter("key"))
     ]
     return shard.position, replay.history.copy(), parts
 

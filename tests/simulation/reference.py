@@ -12,7 +12,6 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from rlmm.metadata.codec.decoding import decode
-from rlmm.metadata.codec.encoding import encode_partition
 from rlmm.metadata.events import PartitionDelete, SegmentSnapshot, SegmentUpdate
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
@@ -99,7 +98,7 @@ class Reference:
                 listed[event.id.uuid] = event.state
             case PartitionDelete(state=PartitionDeleteState.DELETE_PARTITION_FINISHED):
                 listed.clear()
-                self._deletions.append((encode_partition(partition), position))
+                self._deletions.append((partition.key, position))
         if isinstance(event, SegmentUpdate):
             for epoch, entry in self._shard._state(partition).epochs.items():
                 if entry.highest is not None:

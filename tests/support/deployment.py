@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from configparser import RawConfigParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -129,3 +130,10 @@ def anchors(page: str) -> set[str]:
     """Every heading of a page, as an address."""
     found = re.findall(r"^#{1,6} (.+)$", tree.read(Path(page)), re.MULTILINE)
     return {anchor(heading) for heading in found}
+
+
+def run(*command: str | Path) -> str:
+    """What a command says; it must not fail."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tree.ROOT)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout + done.stderr

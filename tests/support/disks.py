@@ -115,3 +115,29 @@ class GatedDisk(Disk):
     def _wait(self) -> None:
         self.reached.set()
         assert self.gate.wait(30), "the test never opened the gate"
+
+
+class SlowDisk(Disk):
+    """A disk on which one kind of call waits at a gate, in a thread."""
+
+    def __init__(self) -> None:
+        self.slow = ""
+        self.reached = threading.Event()
+        self.gate = threading.Event()
+
+    def _pass(self, call: str) -> None:
+        if call == self.slow:
+            self.reached.set()
+            assert self.gate.wait(30)
+
+    def open(self, path: Path, flags: int) -> int:
+        self._pass("create" if flags & os.O_CREAT and path.suffix == ".log" else "open")
+        return super().open(path, flags)
+
+    def replace_file(self, path: Path, content: bytes, *, sync: bool) -> None:
+        self._pass(path.name)
+        super().replace_file(path, content, sync=sync)
+
+    def remove(self, path: Path) -> None:
+        self._pass("remove")
+        super().remove(path)

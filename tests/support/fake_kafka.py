@@ -119,6 +119,8 @@ class FakeKafka:
         """Brokers that turn everybody away, with what they say."""
         self.hangs: set[tuple[int, str]] = set()
         """Broker and request that is never answered."""
+        self.delays: dict[str, float] = {}
+        """How many seconds a request takes, or a "dial", at every broker."""
         self.codes: dict[tuple[str, int], int] = {}
         """Request and partition that is answered with a code."""
         self.missing: set[tuple[str, int]] = set()
@@ -208,7 +210,9 @@ class FakeKafka:
         return answers[type(request)](broker, request)
 
     async def await_release(self, broker: int, request: str) -> None:
-        """Wait as long as the broker hangs at such requests."""
+        """Wait as long as the broker hangs at such requests, or takes for them."""
+        if request in self.delays:
+            await asyncio.sleep(self.delays[request])
         while (broker, request) in self.hangs:
             await self.bell.wait()
 

@@ -14,7 +14,6 @@ from rlmm.metadata.codec.decoding import decode
 from rlmm.metadata.codec.encoding import (
     encode_any,
     encode_custom,
-    encode_partition,
     encode_writer,
 )
 from rlmm.metadata.cut import cut
@@ -115,7 +114,7 @@ def values(rng: Random, case: Case, count: int) -> None:
         if isinstance(event, PartitionDelete | SegmentSnapshot):
             _check_cut(value, None)
             continue
-        key = encode_partition(event.id.partition)
+        key = event.id.partition.key
         if isinstance(event, SegmentMetadata):
             _check_cut(value, (key, event.id.uuid, row_of(event)))
         else:

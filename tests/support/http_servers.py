@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 VERSION = "0.0.test"
 ANYWHERE = "127.0.0.1:0"
+READING = "reading-token-0123456789"
+"""What the client of `showing` shows."""
+BEARER = f"Authorization: Bearer {READING}"
 
 
 @dataclass
@@ -141,8 +144,13 @@ async def showing(
     token: str | None = None,
     **settings: Any,
 ) -> AsyncIterator[HttpClient]:
-    """A server that shows *engines*, or the *process*, and a client of it."""
-    door = door or Door(AccessSettings(), TlsSettings())
+    """
+    A server that shows *engines*, or the *process*, and a client of it: one that may read, unless
+    the *door* is the test's own, or open to this machine.
+    """
+    if door is None:
+        door = Door(AccessSettings(), TlsSettings(), own_token=READING)
+        token = token or (None if "local_role" in settings else READING)
     if sources is None:
         sources = Sources(VERSION, lines=no_lines, access=door.statistics)
         named = {f"c{number}": engine for number, engine in enumerate(engines)}

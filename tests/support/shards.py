@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.metadata.codec import encode_any
-from rlmm.metadata.codec.encoding import encode_partition
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.verdicts import APPLIED, Applied, Duplicate, Rejected, Undecodable
 from rlmm.records.record_set import RecordSet
@@ -92,7 +91,7 @@ def new_shard(position: int = 0) -> PythonShard:
 def state_of(shard: Shard, partition: TopicIdPartition | None = None) -> PartitionState:
     """The inside of a user partition of the pure engine."""
     assert isinstance(shard, PythonShard)
-    return shard._states[encode_partition(tp() if partition is None else partition)]
+    return shard._states[(tp() if partition is None else partition).key]
 
 
 def check_report(report: Report) -> Report:

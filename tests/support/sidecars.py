@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any
 from rlmm.access.door import Door
 from rlmm.access.roles import Client, Role
 from rlmm.access.settings import AccessSettings, TlsSettings
+from rlmm.clock import SYSTEM_CLOCK
 from rlmm.errors import WrongCluster
 from rlmm.sidecar.clusters import Clusters
 from rlmm.sidecar.figures import Figures
 from rlmm.sidecar.listener import Sidecar
 from rlmm.sidecar.session import Surroundings
 from rlmm.sidecar.settings import SidecarSettings
+from rlmm.views.status import engine_view
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection
+    from collections.abc import AsyncIterator, Collection, Mapping
 
     from rlmm.access.roles import Peer
     from rlmm.engine import Engine
@@ -46,8 +48,22 @@ class FixedEngines:
                 return engine
         return None
 
+    def name_of(self, engine: Engine) -> str:
+        """Its number."""
+        return str(self.engines.index(engine))
+
+    def is_learned(self, engine: Engine) -> bool:
+        """None is."""
+        return False
+
+    def missing(self) -> Mapping[str, str]:
+        """None is."""
+        return {}
+
     def accept(self, cluster_id: str, bootstrap: str | None) -> None:
-        """Refused."""
+        """Refused, unless it is there."""
+        if self.of_cluster(cluster_id) is not None:
+            return
         served = [engine.identity.cluster_id for engine in self.engines if engine.identity]
         raise WrongCluster(f"asked for is cluster {cluster_id}, served is {', '.join(served)}")
 
@@ -71,8 +87,11 @@ class RoleDoor(Door):
 class Listening:
     """A frame server that listens."""
 
-    def __init__(self, sidecar: Sidecar, path: Path, task: asyncio.Task[None]) -> None:
+    def __init__(
+        self, sidecar: Sidecar, clusters: Clusters, path: Path, task: asyncio.Task[None]
+    ) -> None:
         self.sidecar = sidecar
+        self.clusters = clusters
         self.path = path
         self.task = task
 
@@ -88,6 +107,12 @@ class Listening:
         await asyncio.wait([self.task])
 
 
+def _status(engine: Engine) -> Mapping[str, object]:
+    """What `rlmm serve` tells of an engine."""
+    now_s = asyncio.get_running_loop().time()
+    return engine_view(engine.statistics(), now_s=now_s, now_ms=SYSTEM_CLOCK.now_ms())
+
+
 @asynccontextmanager
 async def listening(
     *served_engines: Engine,
@@ -100,10 +125,13 @@ async def listening(
     chosen = SidecarSettings(**{"stop_timeout_ms": 1_000, **settings})
     around = Surroundings(
         chosen,
-        Clusters(engines or FixedEngines(list(served_engines), follows_brokers=follows_brokers)),
+        Clusters(
+            engines or FixedEngines(list(served_engines), follows_brokers=follows_brokers),
+            brokers_max=chosen.brokers_max,
+        ),
         door or Door(AccessSettings(), TlsSettings()),
         Figures(),
-        lambda engine: {"assignment": str(engine.assignment)},
+        _status,
         "rlmm test",
         "serve",
     )
@@ -114,7 +142,7 @@ async def listening(
         started = asyncio.create_task(sidecar.listening.wait())
         await asyncio.wait([task, started], return_when=asyncio.FIRST_COMPLETED)
         started.cancel()
-        served = Listening(sidecar, path, task)
+        served = Listening(sidecar, around.clusters, path, task)
         try:
             if task.done():
                 task.result()

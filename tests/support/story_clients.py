@@ -19,7 +19,7 @@ from tests.support.metadata_clients import Threaded
 from tests.support.sidecars import RoleDoor, listening
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator
 
     from rlmm.library import RemoteLogMetadata
     from rlmm.metadata.events import PartitionDelete, SegmentUpdate
@@ -74,16 +74,16 @@ class ThroughClient:
         found: int = await self._client.remote_log_size(partition, epoch)
         return found
 
-    def is_ready(self, partition: TopicIdPartition) -> bool:
-        """Asked without waiting, as a story does."""
-        return self._metadata.is_ready(partition)
 
-    def read_token(self) -> Mapping[int, int]:
-        """Asked without waiting, as a story does."""
-        return self._metadata.read_token()
-
-
-_VERBS = {"segment_for", "segment", "highest_offset", "partition_delete", "wait_ready"}
+_VERBS = {
+    "segment_for",
+    "segment",
+    "highest_offset",
+    "partition_delete",
+    "is_ready",
+    "wait_ready",
+    "read_token",
+}
 _OWN = {"reconcile", "statistics", "reads", "stop", "snapshot_positions"}
 
 

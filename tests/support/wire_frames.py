@@ -8,7 +8,7 @@ is a change of the protocol.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rlmm import errors
@@ -212,6 +212,9 @@ def answers() -> Iterator[Golden]:
     unknown = hello.HelloAnswer(1, "rlmm/0.3.0", None, None, None, "admin", "observer", limits)
     yield _answer("hello-answer", 0, hello.hello_answer_value(known), "hello")
     yield _answer("hello-answer-unknown", 1, hello.hello_answer_value(unknown), "hello")
+    more = replace(limits, timeout_ms_max=120_000, assign_max=1_000)
+    told = hello.hello_answer_value(replace(known, limits=more))
+    yield _answer("hello-answer-more-limits", 2, told, "hello")
     yield _answer("nil", 2**32 - 1, None, "ping")
     for verdict in values.VERDICTS:
         written = values.write_answer_value(49, 2**33, verdict)
@@ -257,6 +260,8 @@ def fields_of(error: RlmmError) -> dict[str, object]:
     said = dict(vars(error))
     if isinstance(error, errors.NotReady):
         said["records_left"] = error.records_left
+    if isinstance(error, errors.Superseded):  # which the first clients of version 1 do not know
+        said["base"] = "not-permitted"
     return said
 
 

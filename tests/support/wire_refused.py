@@ -150,6 +150,8 @@ def _options() -> _Requests:
         "options-array": read([]),
         "at-least-array": read({"at_least": [0]}),
         "at-least-text-key": read({"at_least": {"0": 1}}),
+        "at-least-negative-key": read({"at_least": {-1: 1}}),
+        "at-least-key-too-large": read({"at_least": {INT32_MAX + 1: 1}}),
         "at-least-text": read({"at_least": {0: "1"}}),
         "linearizable-number": read({"linearizable": 1}),
         "timeout-negative": read({"timeout_ms": -1}),

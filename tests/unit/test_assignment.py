@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rlmm import assignment
 from rlmm.assignment import Assignment
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.partitioner import metadata_partition_for
@@ -115,6 +116,40 @@ def test_f44_needed_partitions_then_follow_from_the_real_count(count: int) -> No
 def test_assignment_in_words_then_says_how_much(given: Assignment, words: str) -> None:
     """A message names an assignment without listing all of it."""
     assert str(given) == words
+
+
+def test_needed_partitions_when_an_assignment_grows_then_only_what_is_new_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A broker says what it has in many messages; each costs what it says, and not the whole."""
+    asked: list[int] = []
+
+    def counted(topic_id: bytes, partition: int, count: int) -> int:
+        asked.append(partition)
+        return metadata_partition_for(topic_id, partition, count)
+
+    monkeypatch.setattr(assignment, "metadata_partition_for", counted)
+    before, has = Assignment.of_user([]), [tp("orders", number) for number in range(200)]
+    assert before.metadata_partitions(COUNT) == frozenset()
+    for start in range(0, len(has), 10):
+        after = Assignment.of_user(has[: start + 10])
+        asked.clear()
+        needed = after.metadata_partitions(COUNT, before)
+        assert len(asked) == 10
+        assert needed == Assignment.of_user(has[: start + 10]).metadata_partitions(COUNT)
+        asked.clear()
+        assert after.metadata_partitions(COUNT) == needed
+        assert asked == []
+        before = after
+    for fewer, looked_at in ((has[5:], 5), (has[:3], 3), ([], 0), (has[150:160], 10)):
+        after = Assignment.of_user(fewer)
+        asked.clear()
+        needed = after.metadata_partitions(COUNT, before)
+        assert len(asked) == looked_at
+        assert needed == Assignment.of_user(fewer).metadata_partitions(COUNT)
+        of_seven = Assignment.of_user(fewer).metadata_partitions(7)
+        assert after.metadata_partitions(7, before) == of_seven
+        before = after
 
 
 def test_assignment_when_made_twice_then_is_equal() -> None:

@@ -46,6 +46,22 @@ def test_lock_when_held_by_another_process_then_is_refused_with_its_pid(tmp_path
         assert owner_pid(tmp_path) == os.getpid()
 
 
+def test_lock_when_the_folder_is_made_then_is_closed_to_other_users_of_the_machine(
+    tmp_path: Path,
+) -> None:
+    """What HTTP answers only to a token lies in it as files; a folder that is there stays so."""
+    before = os.umask(0o022)
+    try:
+        with folder_lock(tmp_path / "above" / "data"):
+            assert (tmp_path / "above" / "data").stat().st_mode & 0o777 == 0o750
+    finally:
+        os.umask(before)
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o755)
+    with folder_lock(tmp_path / "open"):
+        assert (tmp_path / "open").stat().st_mode & 0o777 == 0o755
+
+
 def test_lock_when_given_back_then_nobody_holds_it(tmp_path: Path) -> None:
     """The file stays, without an owner."""
     folder = tmp_path / "made" / "anew"

@@ -15,7 +15,8 @@ from rlmm.snapshot.settings import SnapshotSettings
 from rlmm.snapshot.writer import Flushed
 from tests.support.blocking import nothing_blocks
 from tests.support.builders import started
-from tests.support.engines import ROOM
+from tests.support.engines import ROOM, until
+from tests.support.virtual_time import leap
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,10 +34,11 @@ async def test_stop_when_a_snapshot_hangs_then_returns_in_time_and_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """No task stays; what hung is never finished behind the back of whoever comes next."""
-    released = threading.Event()
+    reached, released = threading.Event(), threading.Event()
     sync = SnapshotDisk.sync
 
     def slow(disk: SnapshotDisk, descriptor: int) -> None:
+        reached.set()
         assert released.wait(DEADLINE_S)
         sync(disk, descriptor)
 
@@ -48,7 +50,10 @@ async def test_stop_when_a_snapshot_hangs_then_returns_in_time_and_names_it(
         ) as metadata:
             await metadata.add_segment(started("a"))
             begin_s = loop.time()
-            assert await metadata.stop(timeout_s=0.2) == Flushed()
+            stopping = asyncio.create_task(metadata.stop(timeout_s=4.0))
+            await until(reached.is_set)
+            leap(4.0)
+            assert await stopping == Flushed()
             assert loop.time() - begin_s < DEADLINE_S / 2
         assert asyncio.all_tasks() == tasks
         assert left_behind() == ["snapshot-write"]

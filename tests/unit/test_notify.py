@@ -58,6 +58,7 @@ class FixedProcess:
 
     engines: Mapping[str, FixedEngine] = field(default_factory=lambda: {"files": FixedEngine()})
     expected: tuple[str, ...] = ("files",)
+    missing: Mapping[str, str] = field(default_factory=dict)
     failure: str = ""
     end: str = ""
 

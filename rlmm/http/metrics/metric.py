@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from rlmm.http.figures import Figures
     from rlmm.http.metrics.process import ProcessFigures
     from rlmm.http.sources import SidecarFigures
+    from rlmm.pump.durations import DurationStatistics
     from rlmm.pump.figures import FollowerStatistics
     from rlmm.telemetry.logs import LinesStatistics
     from rlmm.views.readiness import ProcessStanding
 
-    Sample = tuple[tuple[str, ...], float | None]
-    """Values of the labels, and the figure; none where it is not known."""
+    Sample = tuple[tuple[str, ...], float | DurationStatistics | None]
+    """Values of the labels, and the figure, or the whole histogram; none where it is not known."""
 
 
 class Kind(StrEnum):
@@ -31,6 +32,8 @@ class Kind(StrEnum):
     """Only rises, but for a restart; its name ends with `_total`."""
     INFO = "info"
     """Always 1: what counts are the labels. Its name ends with `_info`."""
+    HISTOGRAM = "histogram"
+    """Several series: `_bucket`, with a label `le`, `_sum` and `_count`, which all only rise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,17 @@ class Metric:
     """When it is a reason to look, in words; empty: never by itself."""
     read: Callable[[Scrape], Iterable[Sample]]
 
+    @property
+    def series(self) -> Mapping[str, tuple[str, ...]]:
+        """What Prometheus calls its series, and their labels."""
+        if self.kind is not Kind.HISTOGRAM:
+            return {self.name: self.labels}
+        return {
+            f"{self.name}_bucket": (*self.labels, "le"),
+            f"{self.name}_sum": self.labels,
+            f"{self.name}_count": self.labels,
+        }
+
 
 def one(
     name: str, kind: Kind, read: Callable[[Scrape], float | None], meaning: str, worry: str = ""
@@ -106,7 +120,7 @@ def one(
 def of_clusters(
     name: str,
     kind: Kind,
-    read: Callable[[Cluster], float | None],
+    read: Callable[[Cluster], float | DurationStatistics | None],
     meaning: str,
     worry: str = "",
 ) -> Metric:

@@ -275,6 +275,12 @@ ASKED: Final[tuple[Metric, ...]] = (
         "`unknown` or `failed` rise; `rejected-after` says that two write for one partition.",
     ),
     of_clusters(
+        "rlmm_write_seconds", Kind.HISTOGRAM, lambda cluster: cluster.engine.writes.durations,
+        "How long writes took that were handed to the log, from their beginning until their "
+        "verdict was heard, or until it was given up to wait for it.",
+        "Its 99th percentile above a second: the log, or a replay, is slow.",
+    ),
+    of_clusters(
         "rlmm_writes_pending", GAUGE, lambda cluster: cluster.engine.writes.pending,
         "Writes under way.", "It stays high: the log answers slowly.",
     ),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import platform
 from typing import TYPE_CHECKING, Final
 
+from rlmm.http.figures import CUT_OFF
 from rlmm.http.metrics.metric import Kind, Metric, Scrape, keyed, one
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rlmm.access.door import AccessStatistics
+    from rlmm.access.limits import ClientFigures
     from rlmm.http.sources import SidecarFigures
     from rlmm.telemetry.logs import LinesStatistics
 
@@ -48,6 +50,23 @@ def _access_by(
         return {(str(name),): count for name, count in found.items()}
 
     return figures
+
+
+def _clients(read: Callable[[ClientFigures], int]) -> Callable[[Scrape], Keyed]:
+    def figures(scrape: Scrape) -> Keyed:
+        found = {} if scrape.access is None else scrape.access.clients
+        return {(name,): read(client) for name, client in found.items()}
+
+    return figures
+
+
+def _handshakes(scrape: Scrape) -> Keyed:
+    found = {} if scrape.access is None else scrape.access.handshakes
+    return {
+        (listener, outcome): count
+        for listener, counts in found.items()
+        for outcome, count in counts.items()
+    }
 
 
 def _lines(read: Callable[[LinesStatistics], float]) -> Callable[[Scrape], float | None]:
@@ -98,8 +117,8 @@ STANDING: Final[tuple[Metric, ...]] = (
     ),
     one(
         "rlmm_logs_opening", GAUGE, lambda scrape: len(scrape.standing.opening),
-        "Clusters whose log is still being opened, recovery included.",
-        "Above 0 for long: the recovery of an embedded log hangs.",
+        "Clusters whose log is still being opened.",
+        "Above 0 for long: a disk hangs; `/readyz` names the folder.",
     ),
     one(
         "rlmm_snapshots_asked_total", COUNTER,
@@ -188,6 +207,11 @@ SIDECAR: Final[tuple[Metric, ...]] = (
         "Writes and waiting reads under way.",
     ),
     one(
+        "rlmm_sidecar_waiting_bytes", GAUGE, _sidecar(lambda found: found.waiting_bytes),
+        "Memory that they may take, by the sizes of their frames.",
+        "Near `sidecar.waiting_bytes_total_max`.",
+    ),
+    one(
         "rlmm_sidecar_requests_abandoned_total", COUNTER, _sidecar(lambda found: found.abandoned),
         "Waiting requests whose client went away.",
         "It rises: clients wait less than answers take.",
@@ -205,8 +229,18 @@ SIDECAR: Final[tuple[Metric, ...]] = (
         "Bytes of frames that are not complete yet.", "Near `sidecar.received_bytes_max`.",
     ),
     one(
+        "rlmm_sidecar_greeting_bytes", GAUGE, _sidecar(lambda found: found.greeting_bytes),
+        "Of these, bytes of who has not said yet who it is.",
+        "Near `sidecar.greeting_bytes_max`.",
+    ),
+    one(
         "rlmm_sidecar_slow_clients_total", COUNTER, _sidecar(lambda found: found.slow_clients),
         "How often a client left its answers until nothing more was read from it.", "It rises.",
+    ),
+    one(
+        "rlmm_sidecar_broker_takeovers_total", COUNTER, _sidecar(lambda found: found.takeovers),
+        "How often a broker that was started again took over from its earlier start.",
+        "Refusals with the code `superseded` rise as well: two brokers have one id.",
     ),
 )  # fmt: skip
 
@@ -235,10 +269,38 @@ ACCESS: Final[tuple[Metric, ...]] = (
         "It rises: the old ones are in use, and will end.",
     ),
     one(
+        "rlmm_access_files_unusable", GAUGE, _access(lambda found: found.files_unusable),
+        "Files of tokens or certificates that cannot be used as they are now.",
+        "Above 0: the old ones are in use, and a restart would be refused.",
+    ),
+    one(
         "rlmm_certificate_end_timestamp_seconds", GAUGE,
         _access(lambda found: found.certificate_not_after_s),
         "When the service's certificate ends, in seconds since 1970.",
         "Less than two weeks ahead.",
+    ),
+    keyed(
+        "rlmm_tls_handshakes_total", COUNTER, ("listener", "outcome"), _handshakes,
+        "TLS handshakes by listener and by how they ended: `done`; `refused` by TLS, a certificate "
+        "or a version for instance; `hung-up`, `timed-out`; `displaced` by newer ones.",
+        "`refused` rises: certificates do not fit, or somebody speaks without TLS. `timed-out` and "
+        "`displaced` rise: somebody connects and is silent.",
+    ),
+    keyed(
+        "rlmm_access_client_connections", GAUGE, ("client",),
+        _clients(lambda found: found.connections),
+        "Connections of each client that was given rights, by its name, over all listeners.",
+        "Near `access.client_connections_max`.",
+    ),
+    keyed(
+        "rlmm_access_client_connections_refused_total", COUNTER, ("client",),
+        _clients(lambda found: found.connections_refused),
+        "Connections of a client that were one too many.", "It rises.",
+    ),
+    keyed(
+        "rlmm_access_client_requests_refused_total", COUNTER, ("client",),
+        _clients(lambda found: found.requests_refused),
+        "Requests of a client beyond `access.client_requests_per_second_max`.", "It rises.",
     ),
 )  # fmt: skip
 
@@ -257,6 +319,14 @@ HTTP: Final[tuple[Metric, ...]] = (
     ),
     one(
         "rlmm_http_connections_refused_total", COUNTER, lambda scrape: scrape.http.refused,
-        "Connections that were one too many.", "It rises: probes may be among them.",
+        "Connections that were one too many, as all others had a request under way.",
+        "It rises: probes may be among them.",
+    ),
+    keyed(
+        "rlmm_http_connections_cut_total", COUNTER, ("reason",),
+        lambda scrape: {(reason,): scrape.http.cut_off[reason] for reason in CUT_OFF},
+        "Connections that were ended from here: `full`, the longest idle made room; `head`, no "
+        "request came in time; `slow`, an answer was not taken in time.",
+        "`full` rises: somebody opens connections and does not ask.",
     ),
 )  # fmt: skip

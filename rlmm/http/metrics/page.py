@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
@@ -19,6 +19,7 @@ from rlmm.http.metrics.metric import Kind, Metric, Scrape
 from rlmm.http.metrics.process import ProcessFigures, measure_process
 from rlmm.http.metrics.table import METRICS
 from rlmm.own_thread import in_own_thread
+from rlmm.pump.durations import DurationStatistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from rlmm.http.settings import HttpSettings
     from rlmm.http.sources import Sources
 
-    Family = CounterMetricFamily | GaugeMetricFamily
+    Family = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
 
 
 class SourcesCollector(Collector):
@@ -46,7 +47,11 @@ class SourcesCollector(Collector):
         for metric in METRICS:
             family = _family(metric)
             for labels, figure in metric.read(scrape):
-                if figure is not None:
+                if isinstance(figure, DurationStatistics):
+                    assert isinstance(family, HistogramMetricFamily), metric.name
+                    family.add_metric(labels, list(figure.up_to().items()), figure.sum_s)
+                elif figure is not None:
+                    assert not isinstance(family, HistogramMetricFamily), metric.name
                     family.add_metric(labels, float(figure))
             if family.samples:
                 yield family
@@ -74,6 +79,8 @@ class SourcesCollector(Collector):
 def _family(metric: Metric) -> Family:
     if metric.kind is Kind.COUNTER:
         return CounterMetricFamily(metric.name, metric.meaning, labels=metric.labels)
+    if metric.kind is Kind.HISTOGRAM:
+        return HistogramMetricFamily(metric.name, metric.meaning, labels=metric.labels)
     return GaugeMetricFamily(metric.name, metric.meaning, labels=metric.labels)
 
 

@@ -17,6 +17,7 @@ from rlmm.clock import SYSTEM_CLOCK
 from rlmm.doorbell import Doorbell
 from rlmm.errors import (
     AppendRefused,
+    ConfigError,
     LogError,
     LogNotPermitted,
     LogRecreated,
@@ -272,12 +273,19 @@ class KafkaLog:
     async def _identify(self, view: ClusterView) -> LogIdentity:
         """Belong to the topic of *view*, once there is one or it is sure that there is none."""
         while view.topic is None:
+            self._require_cluster(view)
             if is_absent(view) and self._settings.topic.is_created:
                 await self._creation.attempt(view)
             elif is_absent(view) or view.topic_code in DENIED:
                 break
             view = await self._cluster.fresh_view()
         return self._bind(view)
+
+    def _require_cluster(self, view: ClusterView) -> None:
+        """Refuse a cluster that is not the one that is meant, before anything is made in it."""
+        expected = self._settings.cluster_id
+        if expected not in {None, view.cluster_id}:
+            raise ConfigError(f"there is cluster {view.cluster_id}, not {expected}")
 
     def _bind(self, view: ClusterView) -> LogIdentity:
         """Belong to the topic of *view*; calls on another were ended when the view came."""

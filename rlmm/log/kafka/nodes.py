@@ -1,19 +1,21 @@
 """
-The connections to one broker: one for short questions, and as many as there are waits.
+The connections to one broker: one for short questions, and a pool for each kind of waits.
 
 A broker answers one connection's requests in order, so a question behind a long poll would wait for
-it. Connections are made one at a time, and not at all for a while after one could not be made.
+it, and an append behind that to a partition whose replicas are slow. Connections are made one at a
+time, and not at all for a while after one could not be made.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rlmm.backoff import RETRY, Backoff
 from rlmm.errors import LogError, LogUnavailable
 from rlmm.log.kafka.connection import address_text
+from rlmm.log.kafka.pool import Pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,9 +23,6 @@ if TYPE_CHECKING:
     from rlmm.log.kafka.connection import Connection, Dialer
     from rlmm.log.kafka.crew import Crew
     from rlmm.log.kafka.metadata_api import Broker
-
-_IDLE_MAX = 4
-"""Connections of one role that are kept while nobody uses them."""
 
 
 class Node:
@@ -35,12 +34,14 @@ class Node:
         self.broker = broker
         self._dialer = dialer
         self._crew = crew
+        self._now = now
         self._dialing = asyncio.Lock()
         self._backoff = Backoff(RETRY, now)
         self._failure: LogError | None = None
         self._control: Connection | None = None
         self._opening: asyncio.Task[Connection] | None = None
-        self._idle: defaultdict[str, list[Connection]] = defaultdict(list)
+        self._pools: dict[str, Pool] = {}
+        """By role."""
         self._is_closed = False
 
     def __str__(self) -> str:
@@ -73,22 +74,14 @@ class Node:
             self._opening = None
 
     async def borrow(self, role: str) -> Connection:
-        """A connection that is nobody else's until it is given back; raises like `control`."""
-        idle = self._idle[role]
-        while idle:
-            connection = idle.pop()
-            if connection.is_open:
-                return connection
-            connection.abort()  # the broker has hung up, our side is still there
-        return await self._dial(role)
+        """A connection that is nobody else's until it is given back; see `Pool`."""
+        if role not in self._pools:
+            self._pools[role] = Pool(str(self), partial(self._dial, role), self._crew, self._now)
+        return await self._pools[role].borrow()
 
     async def give_back(self, role: str, connection: Connection) -> None:
         """Return a borrowed connection, with no request of it unanswered."""
-        idle = self._idle[role]
-        if self._is_closed or len(idle) >= _IDLE_MAX or not connection.is_open:
-            await connection.close()
-        else:
-            idle.append(connection)
+        await self._pools[role].put_back(connection)
 
     async def _dial(self, role: str) -> Connection:
         async with self._dialing:
@@ -116,8 +109,7 @@ class Node:
     async def close(self) -> None:
         """Close every connection that is not borrowed; those are closed when they come back."""
         self._is_closed = True
-        held = [connection for idle in self._idle.values() for connection in idle]
-        self._idle.clear()
+        held = [connection for pool in self._pools.values() for connection in pool.close()]
         if self._control is not None:
             held.append(self._control)
         for connection in held:

@@ -209,6 +209,8 @@ class KafkaSettings:
     """Stands in the client ids, where Kafka's own manager has the id of its broker."""
     is_learned: bool = False
     """Whether there are no addresses yet, because a broker is to tell them."""
+    cluster_id: str | None = None
+    """Which cluster it has to be, where that is known before: in another one nothing is created."""
     is_observer: bool = True
     """Whether nothing is ever written: then no producer exists, READ and DESCRIBE are enough."""
     fetch_path: FetchPath = FetchPath.AUTO

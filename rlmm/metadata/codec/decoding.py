@@ -197,7 +197,7 @@ def _decode_partition(fields: _Fields) -> TopicIdPartition:
 
 def decode_partition_key(key: bytes) -> TopicIdPartition | None:
     """
-    Read what `encode_partition` wrote; `None` where *key* is something else.
+    Read what `TopicIdPartition.key` holds; `None` where *key* is something else.
 
     The name has no limit here: one of legal length that was malformed is three times as long once
     every byte became U+FFFD.

@@ -14,14 +14,14 @@ import struct
 from rlmm.errors import NotPublishable
 from rlmm.metadata.codec.layout import NO_TAGS, TXN_INDEX_EMPTY_TAGS, VALUE_BYTES_MAX
 from rlmm.metadata.events import Event, PartitionDelete, SegmentSnapshot, SegmentUpdate
-from rlmm.metadata.ids import NAME_BYTES_MAX, SegmentId, TopicIdPartition
+from rlmm.metadata.ids import NAME_BYTES_MAX, SegmentId
 from rlmm.metadata.segment import Epochs, SegmentMetadata, SegmentState
+from rlmm.metadata.varint import encode_varint
 
 _INT32 = struct.Struct(">i")
 _INT64 = struct.Struct(">q")
 _EPOCH = struct.Struct(">iqx")  # the pad byte is the empty tag section
 _BODY_HEAD = struct.Struct(">qqiqq")
-_ONE_BYTE = tuple(bytes((number,)) for number in range(0x80))
 
 
 def encode(event: Event) -> bytes:
@@ -87,7 +87,7 @@ def encode_any(event: Event) -> bytes:
         return b"".join(
             (
                 b"\x01\x02\x00",
-                encode_partition(event.partition),
+                event.partition.key,
                 NO_TAGS,
                 encode_writer(event.broker_id, event.event_timestamp_ms),
                 bytes((event.state,)),
@@ -97,32 +97,9 @@ def encode_any(event: Event) -> bytes:
     return b"\x01\x03\x00" + event.uuid + encode_body(event)
 
 
-def encode_varint(number: int) -> bytes:
-    """Write an unsigned varint in its minimal form."""
-    if number < 0x80:
-        return _ONE_BYTE[number]
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
-def encode_partition(partition: TopicIdPartition) -> bytes:
-    """
-    The fields name, topic id and partition, without the tag section: also the canonical key of a
-    user partition.
-    """
-    name = partition.topic.encode()
-    return (
-        encode_varint(len(name) + 1) + name + partition.topic_id + _INT32.pack(partition.partition)
-    )
-
-
 def encode_segment_id(segment_id: SegmentId) -> bytes:
     """The segment id structure with its tag sections."""
-    return encode_partition(segment_id.partition) + NO_TAGS + segment_id.uuid + NO_TAGS
+    return segment_id.partition.key + NO_TAGS + segment_id.uuid + NO_TAGS
 
 
 def encode_writer(broker_id: int, event_timestamp_ms: int) -> bytes:

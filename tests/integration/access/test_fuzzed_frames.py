@@ -115,7 +115,8 @@ async def test_fuzzed_frames_then_nothing_falls_nothing_stays_and_a_neighbour_is
 
     assert [code for _, code in found.refusals if code == "part-failed"] == []
     assert [line for line in caplog.records if line.levelname == "ERROR"] == []
-    assert (found.held_bytes, found.waiting) == (0, 0)
+    assert (found.held_bytes, found.greeting_bytes) == (0, 0)
+    assert (found.waiting, found.waiting_bytes) == (0, 0)
     assert {taken.connections for taken in clients.values()} == {0}
     assert set(clients) <= {"reader", "broker", "broker-7", "ops", UNIX_CLIENT}
     assert neighbour.answers > 20

@@ -16,7 +16,7 @@ from rlmm.access.settings import ClientCertificates, TlsVersion
 from rlmm.errors import NotPermitted
 from rlmm.log.kafka.settings import Secret
 from tests.support.access import READER, TOKENS, Pki
-from tests.support.engines import World, until_open
+from tests.support.engines import World, until, until_open
 from tests.support.frames import FrameClient, connected
 from tests.support.sidecars import Listening, listening
 
@@ -75,13 +75,18 @@ def serial(client: FrameClient) -> str:
 
 async def test_tls_then_tokens_come_by_it_and_plain_text_gets_nowhere(pki: Pki) -> None:
     """A client that trusts the authority is answered; one without TLS, or with another, is not."""
-    async with serving(pki.door(tokens=Secret(TOKENS))) as served:
+    door = pki.door(tokens=Secret(TOKENS))
+    async with serving(door) as served:
         assert await role_of(served, pki.client(), token=READER) == "reader"
         with pytest.raises(NotPermitted):
             await role_of(served, pki.client())
         assert await is_refused(served, None)
         with pytest.raises(ssl.SSLCertVerificationError):
             await is_refused(served, pki.client(authority=trustme.CA()))
+        await until(lambda: sum(door.statistics().handshakes["sidecar"].values()) == 4)
+        counts = door.statistics().handshakes["sidecar"]
+        assert counts["done"] == 2
+        assert counts["refused"] >= 1
 
 
 @pytest.mark.parametrize(

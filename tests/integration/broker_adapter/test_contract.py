@@ -255,6 +255,8 @@ async def test_look_ups_when_more_than_one_request_takes_then_all_are_answered(
     """How many a service takes at once is not the caller's to know."""
     client = await led(cluster)
     await copied(client, "a", 0, 2_499)
+    unheard = await cluster.client()  # which does not know yet how many are taken at once
+    assert len(await unheard.segments_for([(TP, 0, offset) for offset in range(1_502)])) == 1_502
     answers = await client.segments_for([(TP, 0, offset) for offset in range(2_502)])
     assert [answer is None for answer in answers] == [False] * 2_500 + [True] * 2
 

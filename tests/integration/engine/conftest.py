@@ -94,18 +94,20 @@ class Town:
             yield metadata
 
 
-@pytest.fixture(params=["files", "kafka"])
+def kafka_place(request: pytest.FixtureRequest, folder: Path) -> KafkaPlace:
+    """A topic of its own at the broker that all tests share."""
+    broker = request.getfixturevalue("kafka_broker")
+    settings = settings_for(
+        broker.login, own_topic("stories"), partitions=PARTITION_COUNT, is_created=True
+    )
+    return KafkaPlace(replace(settings, fetch_max_wait_ms=50), folder)
+
+
+@pytest.fixture(params=["files", pytest.param("kafka", marks=pytest.mark.kafka)])
 async def town(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Town]:
     """A place, and services that come to it."""
-    place: FilesPlace | KafkaPlace
-    if request.param == "files":
-        place = FilesPlace(tmp_path)
-    else:
-        broker = request.getfixturevalue("kafka_broker")
-        settings = settings_for(
-            broker.login, own_topic("stories"), partitions=PARTITION_COUNT, is_created=True
-        )
-        place = KafkaPlace(replace(settings, fetch_max_wait_ms=50), tmp_path)
+    is_kafka = request.param == "kafka"
+    place: Place = kafka_place(request, tmp_path) if is_kafka else FilesPlace(tmp_path)
     try:
         yield Town(place)
     finally:

@@ -94,7 +94,13 @@ class KafkaTopic:
         return await end_offsets(self._login, self._name, PARTITION_COUNT)
 
 
-@pytest.fixture(params=["files", "kafka", "kafka-where-it-may-only-read"])
+@pytest.fixture(
+    params=[
+        "files",
+        pytest.param("kafka", marks=pytest.mark.kafka),
+        pytest.param("kafka-where-it-may-only-read", marks=pytest.mark.kafka),
+    ]
+)
 async def topic(request: pytest.FixtureRequest, tmp_path: Path) -> Topic:
     """A topic with events on each of its partitions, whose writer has left."""
     found: FilesTopic | KafkaTopic

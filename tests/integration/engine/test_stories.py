@@ -30,6 +30,7 @@ from tests.support.builders import (
     started,
     tp,
 )
+from tests.support.metadata_clients import done
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -92,7 +93,7 @@ async def test_story_2_wrong_first_state_refused_at_once(town: Town) -> None:
         assert (caught.value.reason, caught.value.stored_at) == ("unknown-segment", None)
         with pytest.raises(EventRejected):
             await metadata.put_partition_delete(partition_delete(FINISHED))
-        assert metadata.read_token()[place_of(TP)] == -1
+        assert (await done(metadata.read_token()))[place_of(TP)] == -1
 
 
 async def test_story_3_two_services_on_one_log_converge(town: Town) -> None:
@@ -101,7 +102,7 @@ async def test_story_3_two_services_on_one_log_converge(town: Town) -> None:
         await copied(one, "a")
         written = await two.add_segment(started("b", 100, 199))
         await two.update_segment(finished("b"))
-        token = two.read_token()
+        token = await done(two.read_token())
         assert len(await one.segments(TP, at_least=token, timeout_s=WAIT_S)) == 2
         assert await one.segment_for(TP, 0, 150, linearizable=True, timeout_s=WAIT_S) is not None
         at_least = {written.metadata_partition: written.offset}
@@ -177,7 +178,7 @@ async def test_story_8_assign_then_unassign_drives_readiness(town: Town) -> None
             await metadata.wait_ready(TP, timeout_s=WAIT_S)
             assert len(await metadata.segments(TP)) == 1
             await metadata.reconcile(Assignment.nothing())
-            assert not metadata.is_ready(TP)
+            assert not await done(metadata.is_ready(TP))
             with pytest.raises(NotAssigned):
                 await metadata.segments(TP)
             with pytest.raises(NotAssigned):

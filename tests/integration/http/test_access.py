@@ -11,16 +11,17 @@ from rlmm.access.door import Door
 from rlmm.access.settings import AccessSettings, ClientCertificates, TlsSettings
 from rlmm.assignment import Assignment
 from rlmm.http.routes import ROUTES, Asks
+from rlmm.http.settings import LocalRole
 from tests.support.access import ADMIN, BOUND, BROKER, READER, Pki, write_tokens
 from tests.support.builders import segment_id, started
-from tests.support.engines import World, until_open
+from tests.support.engines import World, until, until_open
 from tests.support.http_servers import Answer, HttpClient, of, process_of, showing
 
 if TYPE_CHECKING:
     import ssl
     from pathlib import Path
 
-CLOSED: dict[str, Any] = {"local_role": "none", "health_open": False, "metrics_open": False}
+CLOSED: dict[str, Any] = {"health_open": False, "metrics_open": False}
 
 
 async def door_of(folder: Path, **options: Any) -> Door:
@@ -62,9 +63,20 @@ async def test_paths_when_all_is_closed_then_nobody_is_answered_without_a_token(
 
 
 @pytest.mark.parametrize("path", [route.path for route in ROUTES if route.asks is Asks.READER])
-async def test_questions_when_nobody_from_elsewhere_can_come_then_they_are_open(path: str) -> None:
-    """On an address of this machine reading needs no token, by default."""
-    async with showing(process=process_of()) as client:
+async def test_questions_when_nothing_is_said_then_even_this_machine_needs_a_token(
+    tmp_path: Path, path: str
+) -> None:
+    """Another user of the machine, or a proxy that adds nothing, has no rights of its own."""
+    async with showing(process=process_of(), door=await door_of(tmp_path)) as client:
+        found = await asked(client, path)
+        assert (found.status, found.code) == (401, "not-permitted")
+        assert (await asked(client, path, **bearer(READER))).status not in {401, 403}
+
+
+@pytest.mark.parametrize("path", [route.path for route in ROUTES if route.asks is Asks.READER])
+async def test_questions_when_this_machine_may_read_then_they_are_open_to_it(path: str) -> None:
+    """Where it is said so, reading needs no token on an address of this machine."""
+    async with showing(process=process_of(), local_role=LocalRole.READER) as client:
         assert (await asked(client, path)).status not in {401, 403}
 
 
@@ -82,7 +94,7 @@ async def test_questions_when_somebody_else_may_stand_behind_then_a_token_is_nee
     headers: dict[str, str],
 ) -> None:
     """A proxy, or a page of the web under another name, does not lend its being local."""
-    async with showing(process=process_of()) as client:
+    async with showing(process=process_of(), local_role=LocalRole.READER) as client:
         assert (await asked(client, "/v1/status", **headers)).status == 401
 
 
@@ -91,7 +103,10 @@ async def test_questions_when_others_can_come_then_even_local_ones_need_a_token(
 ) -> None:
     """Where anybody can come, it proves nothing that a request comes from this machine."""
     async with showing(
-        process=process_of(), door=await door_of(tmp_path), listen="0.0.0.0:0"
+        process=process_of(),
+        door=await door_of(tmp_path),
+        listen="0.0.0.0:0",
+        local_role=LocalRole.READER,
     ) as client:
         assert (await asked(client, "/v1/status")).status == 401
         assert (await asked(client, "/livez")).status == 200
@@ -135,6 +150,51 @@ async def test_questions_when_they_come_too_often_then_the_client_is_told(tmp_pa
         assert refused
         assert refused[0].code == "too-busy"
         assert refused[0].headers["Retry-After"] == "1"
+
+
+async def test_client_when_it_has_too_many_connections_then_one_more_is_closed(
+    tmp_path: Path,
+) -> None:
+    """The limit of a client holds over all its connections; who goes makes room."""
+    door = await door_of(tmp_path, client_connections_max=2)
+    head = f"GET /v1/status HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {READER}\r\n\r\n"
+    async with showing(process=process_of(), door=door) as client:
+        held = [await asyncio.open_connection(*client.server.addresses[0]) for _ in range(2)]
+        for reader, writer in held * 2:
+            writer.write(head.encode())
+            assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+            await reader.readuntil(b"\r\n\r\n")
+            await reader.readline()
+        found = await asked(client, "/v1/status", **bearer(READER))
+        assert (found.status, found.code) == (429, "too-busy")
+        assert found.headers["Connection"] == "close"
+        assert (await asked(client, "/v1/status", **bearer(ADMIN))).status == 200
+        figures = door.statistics().clients["reader"]
+        assert (figures.connections, figures.connections_refused) == (2, 1)
+        metrics = await client.metrics()
+        assert metrics['rlmm_access_client_connections{client="reader"}'] == 2
+        held[0][1].close()
+        await until(lambda: door.statistics().clients["reader"].connections == 1)
+        assert (await asked(client, "/v1/status", **bearer(READER))).status == 200
+        held[1][1].close()
+        await until(lambda: not door.statistics().clients["reader"].connections)
+
+
+async def test_connection_when_another_client_asks_on_it_then_it_is_that_client_s(
+    tmp_path: Path,
+) -> None:
+    """A proxy's connection is counted for whoever asked on it last."""
+    door = await door_of(tmp_path)
+    async with showing(process=process_of(), door=door) as client:
+        reader, writer = await asyncio.open_connection(*client.server.addresses[0])
+        for token in (READER, ADMIN):
+            head = f"GET /v1/status HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n"
+            writer.write(head.encode())
+            await reader.readuntil(b"\r\n\r\n")
+            await reader.readline()
+        taken = {name: one.connections for name, one in door.statistics().clients.items()}
+        assert taken == {"reader": 0, "ops": 1}
+        writer.close()
 
 
 async def test_tls_when_there_is_a_certificate_then_http_is_encrypted_with_it(

@@ -63,6 +63,42 @@ async def test_readyz_when_no_cluster_is_followed_then_it_is_not_ready() -> None
         assert (found.status, found.shown["status"]) == (503, "not-ready")
 
 
+async def test_readyz_when_a_learned_cluster_is_missing_then_it_is_named_with_the_reason_f100() -> (
+    None
+):
+    """
+    Failure scenario F100: its brokers hear not-ready, so nothing may look as if all were well; but
+    to start the process anew would take down those that are answered.
+    """
+    world = World(PLACES)
+    async with world.engine() as engine:
+        await until_open(engine, *range(PLACES))
+        process = process_of(here=engine)
+        process.miss("gone", "its disk is full")
+        async with showing(process=process) as client:
+            found = await client.get("/readyz")
+            assert (found.status, found.shown["status"]) == (503, "not-ready")
+            assert found.shown["detail"] == "gone is not followed now: its disk is full"
+            clusters = {one["cluster"]: one for one in found.shown["clusters"]}
+            assert clusters["here"]["is_ready"]
+            assert not clusters["gone"]["is_ready"]
+            assert clusters["gone"]["reason"] == "missing"
+            assert clusters["gone"]["detail"] == "its disk is full"
+            assert (await client.metrics())["rlmm_ready"] == 0
+            assert [(await client.get(path)).status for path in ("/livez", "/startupz")] == [
+                200
+            ] * 2
+            status = await client.get("/v1/status")
+            assert status.shown["process"]["missing"] == {"gone": "its disk is full"}
+            assert not status.shown["is_ready"]
+            refused = await client.get("/v1/read-token", cluster="gone")
+            assert (refused.status, refused.shown["error"]["code"]) == (503, "not-ready")
+            assert "its disk is full" in refused.shown["error"]["message"]
+            refused = await client.get("/v1/read-token")
+            assert refused.shown["error"]["code"] == "wrong-cluster"
+            assert "gone, here" in refused.shown["error"]["message"]
+
+
 async def test_readyz_when_nobody_has_said_what_is_assigned_then_it_is_not_ready_f94() -> None:
     """Before the first reconcile nothing is ready, though the log is reached; afterwards it is."""
     world = World(PLACES)

@@ -6,10 +6,14 @@ import asyncio
 import json
 import re
 import signal
+import stat
 import urllib.error
 import urllib.request
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from tests.support.access import write_tokens
 from tests.support.builders import segment_id, tp
 from tests.support.http_servers import ANYWHERE, of
 from tests.support.serving import PLACES, SEGMENTS, fill, serving
@@ -28,12 +32,15 @@ async def url_of(service: Serving) -> str:
     return found.group()
 
 
-async def get(url: str) -> tuple[int, Any]:
+async def get(url: str, token: str = "") -> tuple[int, Any]:
     """Status and document."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
 
     def ask() -> tuple[int, Any]:
         try:
-            with urllib.request.urlopen(url, timeout=30) as answer:
+            with urllib.request.urlopen(
+                urllib.request.Request(url, headers=headers), timeout=30
+            ) as answer:
                 return answer.status, answer.read()
         except urllib.error.HTTPError as error:
             with error:
@@ -59,7 +66,9 @@ async def test_serve_when_asked_by_http_then_it_is_ready_and_answers_f94(tmp_pat
         query = "&".join(
             f"{name}={value}" for name, value in of(partition, segment_id=segment.uuid).items()
         )
-        status, shown = await get(f"{url}/v1/segment?{query}")
+        assert (await get(f"{url}/v1/segment?{query}"))[0] == 401
+        token = (tmp_path / "rlmm-data/http.token").read_text().strip()
+        status, shown = await get(f"{url}/v1/segment?{query}", token)
         assert (status, shown["segment"]["state"]) == (200, "COPY_SEGMENT_FINISHED")
         _, text = await get(f"{url}/metrics")
         assert f'rlmm_user_partitions{{cluster="files"}} {SEGMENTS}.0' in text
@@ -95,3 +104,47 @@ async def test_serve_when_a_client_holds_on_then_it_ends_in_time_all_the_same(
         assert await service.end(signal.SIGTERM, 20.0) == 0
         for _, writer in connections:
             writer.close()
+
+
+async def test_serve_when_it_begins_then_says_in_one_line_how_questions_are_asked(
+    tmp_path: Path,
+) -> None:
+    """What it says can be typed as it is; the token stays the same over a restart."""
+    told = []
+    for _ in range(2):
+        async with serving(tmp_path, "--http-listen", "0.0.0.0:0") as service:
+            line = await service.until("/v1 asks for a token: ")
+            command = str(line["message"]).partition(": ")[2].replace("curl ", "curl -s ")
+            await service.until_open(50)
+            typed = await asyncio.create_subprocess_shell(
+                command, cwd=tmp_path, stdout=asyncio.subprocess.PIPE
+            )
+            text, _ = await typed.communicate()
+            assert json.loads(text)["is_ready"] is True
+            assert await service.end(signal.SIGTERM) == 0
+            told += service.lines
+    file = tmp_path / "rlmm-data/http.token"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert file.read_text().strip() not in repr(told)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--http-token-file", "none"), "/v1 is closed to everybody"),
+        (("--http-token-file", "none", "--http-local-role", "reader"), "/v1 is open to every"),
+        (("--http-token-file", "none", "--access-tokens-file", "tokens"), "access.tokens_file"),
+    ],
+    ids=["nobody", "this-machine", "tokens"],
+)
+async def test_serve_when_it_makes_no_token_then_says_who_may_ask(
+    tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    """Whatever is configured: one line says who reaches the questions."""
+    write_tokens(tmp_path / "tokens")
+    given = ("--log-kind", "memory", "--http-listen", ANYWHERE, *arguments)
+    async with serving(tmp_path, *given) as service:
+        assert said in str((await service.until("/v1 "))["message"])
+        await service.until_open(50)
+        assert await service.end(signal.SIGTERM) == 0
+    assert not (tmp_path / "rlmm-data/http.token").exists()

@@ -17,7 +17,7 @@ from rlmm.http.settings import HttpSettings
 from rlmm.http.sources import Sources
 from tests.support.builders import segment_id, started
 from tests.support.engines import World, until, until_open
-from tests.support.http_servers import VERSION, of, process_of, showing
+from tests.support.http_servers import BEARER, VERSION, of, process_of, showing
 
 DEADLINE_S = 30.0
 """Never reached, unless something is broken."""
@@ -71,20 +71,23 @@ async def test_server_when_it_is_closed_then_nothing_of_it_is_left() -> None:
         assert threading.active_count() == threads
 
 
-async def test_connections_when_they_are_too_many_then_one_more_is_refused_and_counted() -> None:
-    """Who comes too much is told, and the others are not disturbed."""
-    async with showing(process=process_of(), connections_max=2) as client:
-        held = [await asyncio.open_connection(*client.server.addresses[0]) for _ in range(2)]
-        await until(lambda: client.server.figures.connections == 2)
+async def test_connections_when_all_others_are_asking_then_one_more_is_refused_and_counted() -> (
+    None
+):
+    """Who comes too much is told, and who was there before is not disturbed."""
+    world = World(1)
+    async with world.engine() as engine, showing(engine, connections_max=1) as client:
+        await until_open(engine, 0)
+        asked = of(world.partition_on(0), at_least="0:99", timeout_ms=500)
+        waiting = asyncio.create_task(client.get("/v1/size", **asked))
+        await until(lambda: engine.statistics().barrier.waiting == 1)
         reader, writer = await asyncio.open_connection(*client.server.addresses[0])
         async with asyncio.timeout(DEADLINE_S):
             assert (await reader.read()).startswith(b"HTTP/1.1 503")
         writer.close()
         assert client.server.figures.refused == 1
-        held[0][1].close()
-        await until(lambda: client.server.figures.connections == 1)
+        assert (await waiting).code == "not-ready"
         assert (await client.get("/livez")).status == 200
-        held[1][1].close()
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /livez HTT", b"GET /livez HTTP/1.1\r\nHost: x\r\n"])
@@ -102,8 +105,10 @@ async def test_body_when_it_does_not_come_then_that_is_told() -> None:
     """A client that promises a body and sends none is told so after its time."""
     async with showing(process=process_of(), body_timeout_ms=50) as client:
         reader, writer = await asyncio.open_connection(*client.server.addresses[0])
-        head = b"POST /v1/segments-for HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n"
-        writer.write(head)
+        head = (
+            f"POST /v1/segments-for HTTP/1.1\r\nHost: x\r\n{BEARER}\r\nContent-Length: 10\r\n\r\n"
+        )
+        writer.write(head.encode())
         async with asyncio.timeout(DEADLINE_S):
             assert (await reader.readline()).startswith(b"HTTP/1.1 408")
         writer.close()
@@ -125,7 +130,7 @@ async def test_question_when_its_client_goes_away_then_nobody_waits_any_more() -
         await until_open(engine, 0)
         query = "&".join(f"{k}={v}" for k, v in of(partition, at_least="0:99").items())
         reader, writer = await asyncio.open_connection(*client.server.addresses[0])
-        writer.write(f"GET /v1/size?{query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        writer.write(f"GET /v1/size?{query} HTTP/1.1\r\nHost: x\r\n{BEARER}\r\n\r\n".encode())
         await until(lambda: engine.statistics().barrier.waiting == 1)
         writer.close()
         await until(lambda: engine.statistics().barrier.waiting == 0)

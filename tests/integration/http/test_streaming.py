@@ -11,7 +11,7 @@ from rlmm.errors import Stopped
 from rlmm.metadata.codec.encoding import encode_any
 from tests.support.builders import segment_id, started, tp
 from tests.support.engines import World, until, until_open
-from tests.support.http_servers import HttpClient, of, showing
+from tests.support.http_servers import BEARER, HttpClient, of, showing
 
 PLACES = 1
 ORDERS = tp("orders", 7)
@@ -127,7 +127,7 @@ async def test_listing_when_the_client_does_not_read_then_it_is_cut_off() -> Non
         await until_open(engine, 0)
         reader, writer = await _connected(client)
         query = "&".join(f"{name}={value}" for name, value in of(ORDERS).items())
-        writer.write(f"GET /v1/segments?{query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        writer.write(f"GET /v1/segments?{query} HTTP/1.1\r\nHost: x\r\n{BEARER}\r\n\r\n".encode())
         assert (await reader.readline()).startswith(b"HTTP/1.1 200")
         await until(lambda: client.server.figures.connections == 0)
         assert client.server.figures.answers["/v1/segments", 200] == 1

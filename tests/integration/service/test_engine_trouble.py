@@ -69,6 +69,38 @@ async def test_service_when_a_late_engine_fails_of_its_log_then_it_alone_goes(
         assert not task.done()
 
 
+async def test_service_when_an_engine_was_taken_off_then_missing_until_it_is_there_again() -> None:
+    """One of its name waits until what it stood on is closed."""
+    gate, closed = asyncio.Event(), asyncio.Event()
+
+    class ClosingLate(MemoryLog):
+        async def close(self) -> None:
+            await gate.wait()
+            await super().close()
+            closed.set()
+
+    async def opened() -> OpenLog:
+        return OpenLog(ClosingLate(MemoryTopic(1)))
+
+    dropped: list[tuple[str, str]] = []
+    async with running(plan("first", MemoryTopic(1))) as (service, _):
+        service.on_dropped = lambda name, why: dropped.append((name, why))
+        await service.add(replace(plan("late", MemoryTopic(1)), open_log=opened))
+        removing = asyncio.create_task(service.remove("late", "it has moved"))
+        adding = asyncio.create_task(service.add(plan("late", MemoryTopic(1))))
+        await asyncio.sleep(0.05)
+        assert (service.missing, dropped) == ({"late": "it has moved"}, [("late", "it has moved")])
+        assert not removing.done()
+        assert not adding.done()
+        gate.set()
+        await asyncio.wait([removing, adding])
+        assert closed.is_set()
+        await ready(service, "late")
+        assert service.missing == {}
+        await service.remove("first", "only one that came late is taken off")
+        await ready(service, "first")
+
+
 async def test_service_when_an_engine_cannot_be_opened_nor_closed_then_who_asked_hears_the_first(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

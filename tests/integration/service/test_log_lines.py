@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support import tree
-from tests.support.serving import serving
+from tests.support.serving import NO_PORTS, serving
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +43,8 @@ async def on_terminal(folder: Path, *arguments: str) -> tuple[int, list[str]]:
     try:
         process = await asyncio.create_subprocess_exec(
             sys.executable, *arguments, cwd=folder, stdin=asyncio.subprocess.DEVNULL,
-            stderr=theirs, env={**os.environ, "PYTHONPATH": str(tree.ROOT), "NO_COLOR": "1"},
+            stderr=theirs,
+            env={**os.environ, **NO_PORTS, "PYTHONPATH": str(tree.ROOT), "NO_COLOR": "1"},
         )  # fmt: skip
         os.close(theirs)
         reading = asyncio.to_thread(everything, ours)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 START_S = 30.0
+SERVE = (sys.executable, "-m", "rlmm", "serve", "--http-listen", "none")
+"""Tests that run beside each other share the ports of the machine."""
 
 
 @pytest.fixture
@@ -61,7 +63,7 @@ def service(data_dir: Path) -> Iterator[subprocess.Popen[str]]:
 def folder_held_by_a_service(data_dir: Path) -> Iterator[subprocess.Popen[str]]:
     """A service as long as the block runs."""
     with subprocess.Popen(
-        [sys.executable, "-m", "rlmm", "serve", "--data-dir", str(data_dir)],
+        [*SERVE, "--data-dir", str(data_dir)],
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
@@ -191,7 +193,7 @@ def test_service_when_its_folder_was_seeded_by_an_import_then_starts_from_it(
     if order == "import first":
         shutil.copytree(data_dir / "log", fresh / "log")
     with subprocess.Popen(
-        [sys.executable, "-m", "rlmm", "serve", "--data-dir", str(fresh)],
+        [*SERVE, "--data-dir", str(fresh)],
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
@@ -220,7 +222,7 @@ def test_write_when_the_wait_means_nothing_then_is_refused(tmp_path: Path, wait:
 
 def test_write_when_the_service_has_not_reached_kafka_then_is_not_ready(tmp_path: Path) -> None:
     """A service that knows nothing yet has nothing to write, which is not to say that all is."""
-    command = [sys.executable, "-m", "rlmm", "serve", "--data-dir", str(tmp_path)]
+    command = [*SERVE, "--data-dir", str(tmp_path)]
     with subprocess.Popen(
         [*command, "--bootstrap-server", "127.0.0.1:1"], stderr=subprocess.PIPE, text=True
     ) as process:
@@ -240,7 +242,7 @@ def test_write_when_the_service_has_not_reached_kafka_then_is_not_ready(tmp_path
 
 def test_write_when_the_service_keeps_none_then_is_refused(tmp_path: Path) -> None:
     """A service on a log in memory has no snapshots, and says so when it is asked."""
-    command = [sys.executable, "-m", "rlmm", "serve", "--data-dir", str(tmp_path)]
+    command = [*SERVE, "--data-dir", str(tmp_path)]
     with subprocess.Popen(
         [*command, "--log-kind", "memory"], stderr=subprocess.PIPE, text=True
     ) as process:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.assignment import Assignment
-from rlmm.errors import NotAssigned, NotPermitted, NotReady, UnknownPartition
+from rlmm.errors import NotAssigned, NotReady, Superseded, TooBusy, UnknownPartition
 from rlmm.metadata.ids import Uuid
 from rlmm.wire.values import segment_value
 from tests.support.builders import finished, segment_id, started, tp
-from tests.support.engines import World, until_open
-from tests.support.frames import greeted, wire
+from tests.support.engines import World, until, until_open
+from tests.support.frames import connected, greeted, wire
 from tests.support.sidecars import listening
 
 if TYPE_CHECKING:
@@ -140,8 +140,10 @@ async def test_assignment_of_a_broker_when_it_reconnects_then_still_holds_and_by
                 await client.call("segment_for", wire(mine), 0, 0)
 
 
-async def test_broker_when_started_again_then_nothing_is_known_and_the_old_one_is_refused() -> None:
-    """A new start says anew what it has; what is read for it is not given up meanwhile."""
+async def test_broker_when_started_again_then_takes_over_by_its_first_assign_and_not_before() -> (
+    None
+):
+    """Hello alone takes nothing from anybody; once the new start spoke the old one is refused."""
     async with serving() as (world, engine, served):
         mine, other = neighbours(world)[:2]
         async with greeted(served.path, broker_id=1, instance=FIRST) as before:
@@ -150,13 +152,98 @@ async def test_broker_when_started_again_then_nothing_is_known_and_the_old_one_i
                 assert await after.call("ping") is None
                 with pytest.raises(NotReady):
                     await after.call("segment_for", wire(mine), 0, 0)
+                assert await after.call("stop_partitions", [wire(mine)]) == 1
                 assert engine.assignment.user == {mine}
-                with pytest.raises(NotPermitted, match="started again"):
-                    await before.call("assign", [wire(other)], [], True)
+                await before.call("wait_ready", wire(mine))
+                with pytest.raises(UnknownPartition):
+                    await before.call("segment_for", wire(mine), 0, 0)
                 waiting = after.send("wait_ready", wire(other))
-                await after.call("assign", [], [wire(other)], False)
+                lost = before.send("wait_ready", wire(other))
+                await after.call("assign", [], [wire(other)], True)
                 assert (await after.answer(waiting)).error is None
+                assert isinstance((await before.answer(lost)).error, NotAssigned | Superseded)
                 assert engine.assignment.user == {other}
+                for method, *args in every_request_of_a_broker(mine):
+                    with pytest.raises(Superseded, match="started again"):
+                        await before.call(method, *args)
+                assert engine.assignment.user == {other}
+                shown = await after.call("status")
+                assert shown["brokers"]["1"]["takeovers"] == 1
+                assert shown["brokers"]["1"]["superseded"] >= 10
+
+
+def every_request_of_a_broker(partition: Any) -> list[list[Any]]:
+    """Of each kind one, none of which is wrong by itself."""
+    segment = segment_value(started(segment_id(1, partition)))
+    at = wire(partition)
+    return [
+        ["ping"],
+        ["is_ready", at],
+        ["wait_ready", at],
+        ["segment_for", at, 0, 0],
+        ["segment_for", at, 0, 0, {"linearizable": True}],
+        ["segments_for", [[at, 0, 0]]],
+        ["segments_for", [[at, 0, 0]], {"linearizable": True}],
+        ["list_segments", at, None, 10],
+        ["add_segment", at, segment],
+        ["add_segment", at, segment, {"unassigned": "store"}],
+        ["assign", [at], [], True],
+        ["stop_partitions", [at]],
+        ["read_token"],
+        ["status"],
+    ]
+
+
+async def test_earlier_start_when_it_comes_back_then_its_hello_is_refused_and_hung_up() -> None:
+    """An older process never wins over the newer one, whenever and however it connects."""
+    async with serving() as (world, engine, served):
+        mine, other = neighbours(world)[:2]
+        async with (
+            greeted(served.path, broker_id=1, instance=FIRST) as before,
+            greeted(served.path, broker_id=1, instance=AGAIN) as after,
+        ):
+            await before.call("assign", [wire(mine)], [], True)
+            await after.call("assign", [wire(other)], [], True)
+            for _ in range(2):
+                async with connected(served.path) as back:
+                    with pytest.raises(Superseded, match=AGAIN.hex()):
+                        await back.hello(broker_id=1, instance=FIRST)
+                    assert await back.ended()
+            async with greeted(served.path, broker_id=1) as unnamed:
+                await unnamed.call("wait_ready", wire(other))
+        assert engine.assignment.user == {other}
+        figures = served.sidecar.statistics()
+        assert figures.refusals["hello", "superseded"] == 2
+        ((broker,),) = [one.values() for one in figures.brokers.values()]
+        assert (broker.takeovers, broker.superseded) == (1, 2)
+
+
+async def test_brokers_when_more_are_named_than_may_be_then_too_busy_and_forgotten_when_gone() -> (
+    None
+):
+    """Names in hellos take no memory for good; what is assigned does, up to a maximum."""
+    world = World(PLACES)
+    async with (
+        world.engine(assignment=Assignment.awaited()) as engine,
+        listening(engine, follows_brokers=True, brokers_max=2) as served,
+    ):
+        await until(lambda: engine.identity is not None)
+        mine = neighbours(world)[0]
+        async with greeted(served.path, broker_id=1) as client:
+            await client.call("assign", [wire(mine)], [], True)
+        async with greeted(served.path, broker_id=2), connected(served.path) as third:
+            with pytest.raises(TooBusy, match="brokers_max"):
+                await third.hello(broker_id=3)
+        for number in range(3, 10):
+            await until(lambda: brokers_of(served) == {1})
+            async with greeted(served.path, broker_id=number):
+                assert brokers_of(served) == {1, number}
+        assert engine.assignment.user == {mine}
+
+
+def brokers_of(served: Listening) -> set[int]:
+    """The brokers that are remembered."""
+    return {number for one in served.sidecar.statistics().brokers.values() for number in one}
 
 
 async def test_assign_when_the_engine_has_an_assignment_of_its_own_then_only_narrows() -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
+from rlmm import own_thread
 from rlmm.assignment import Assignment
 from rlmm.engine import EngineSettings
 from rlmm.engines import EnginePlan, OpenLog, Service
@@ -146,6 +150,7 @@ async def test_d16_cluster_when_a_broker_tells_of_it_then_followed_and_again_aft
     """A process without any cluster learns it from a hello, and keeps id and address."""
     learning = Learning(tmp_path, 1)
     async for _ in running(learning):
+        await until(lambda: learning.engines._is_read)
         async with listening(engines=learning.engines) as served:
             async with connected(served.path) as client:
                 with pytest.raises(WrongCluster, match="must name a cluster_id"):
@@ -163,7 +168,8 @@ async def test_d16_cluster_when_a_broker_tells_of_it_then_followed_and_again_aft
                 with pytest.raises(WrongCluster, match="clusters_max = 1"):
                     await client.hello(cluster_id="green", bootstrap="three:9092")
             await until((tmp_path / LEARNED_FILE).exists)
-    assert learning.asked == [("blue", ("one:9092", "two:9092"))]
+    found = ("blue", ("one:9092", "two:9092"))
+    assert learning.asked == [found, found]  # asked who it is, and then followed
     assert read_learned(tmp_path) == {"blue": "one:9092,two:9092"}
     again = Learning(tmp_path, 1)
     async for _ in running(again):
@@ -173,20 +179,31 @@ async def test_d16_cluster_when_a_broker_tells_of_it_then_followed_and_again_aft
             connected(served.path) as client,
         ):
             await client.hello(cluster_id="blue")
-    assert again.asked == learning.asked
+    assert again.asked == [found]
 
 
-async def test_cluster_when_the_address_leads_elsewhere_then_taken_off_and_never_answered(
+def _is_refused(clusters: Clusters) -> bool:
+    """What comes of a hello: sent away, or not ready."""
+    try:
+        clusters.find("wrong", "one:9092", may_teach=True)
+    except NotReady:
+        return False
+    except WrongCluster:
+        return True
+    raise AssertionError
+
+
+async def test_cluster_when_the_address_leads_elsewhere_then_never_answered(
     tmp_path: Path,
 ) -> None:
     """A broker that tells a wrong address gets nobody else's metadata."""
     learning = Learning(tmp_path, 2)
     async for _ in running(learning):
-        clusters = Clusters(learning.engines)
-        with pytest.raises(NotReady):
-            clusters.find("wrong", "one:9092", may_teach=True)
-        await until(lambda: bool(learning.asked))
-        await until(lambda: not learning.service.engines)
+        clusters = Clusters(learning.engines, brokers_max=10)
+        is_refused = partial(_is_refused, clusters)
+        assert not is_refused()
+        await until(is_refused, 30.0)
+        assert not learning.service.engines
         with pytest.raises(WrongCluster):
             clusters.find("wrong", "one:9092", may_teach=False)
 
@@ -203,6 +220,26 @@ async def test_clusters_file_when_damaged_then_the_process_ends_and_names_it(
     assert isinstance(error, ConfigError)
     assert LEARNED_FILE in str(error)
     await learning.service.close()
+
+
+async def test_clusters_file_when_its_disk_hangs_then_the_end_does_not_and_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who asks meanwhile is told what is waited for. A pipe without a writer is such a disk."""
+    monkeypatch.setattr(own_thread, "_GRACE_S", 0.01)
+    os.mkfifo(tmp_path / LEARNED_FILE)
+    learning = Learning(tmp_path, 1)
+    try:
+        async for _ in running(learning):
+            with pytest.raises(NotReady, match="are being read"):
+                learning.engines.accept("blue", "one:9092")
+            await until(
+                lambda: any(one.name == "learned-clusters" for one in threading.enumerate())
+            )
+        assert "learned-clusters" in own_thread.left_behind()
+    finally:
+        os.close(os.open(tmp_path / LEARNED_FILE, os.O_WRONLY))
+    await until(lambda: "learned-clusters" not in own_thread.left_behind())
 
 
 def test_clusters_when_named_and_learned_then_refused() -> None:

@@ -7,11 +7,14 @@ import os
 import signal
 import socket
 import stat
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
+from rlmm import own_thread
 from rlmm.errors import ConfigError, FolderInUse, Stopped
+from rlmm.sidecar import listener
 from rlmm.sidecar.settings import SOCKET_NAME
 from rlmm.sidecar.unix_socket import UnixSocket
 from rlmm.wire.values import segment_value, update_value
@@ -197,3 +200,25 @@ async def test_serve_when_told_none_then_opens_no_socket(tmp_path: Path) -> None
         await served.until("answered from")
         assert not [path for path in list_below(tmp_path) if path.suffix == ".sock"]
         assert await served.end(signal.SIGTERM) == 0
+
+
+async def test_socket_file_when_its_disk_hangs_at_the_end_then_nobody_waits_for_it_for_long(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The event loop goes on meanwhile, who is under way is answered, and what is left is named."""
+    answers = threading.Event()
+    monkeypatch.setattr(UnixSocket, "remove", lambda _: answers.wait(30))
+    monkeypatch.setattr(listener, "_REMOVE_S", 0.05)
+    monkeypatch.setattr(own_thread, "_GRACE_S", 0.05)
+    world = World(1)
+    async with world.engine() as engine, listening(engine) as served:
+        await until_open(engine, 0)
+        async with greeted(served.path) as client:
+            stopping = asyncio.create_task(served.stop())
+            await until(lambda: "sidecar: socket" in {one.name for one in threading.enumerate()})
+            assert await client.call("ping") is None
+            await stopping
+        assert own_thread.left_behind() == ["sidecar: socket"]
+        assert f"{served.path} is left behind" in caplog.text
+        answers.set()
+        await until(lambda: not own_thread.left_behind())

@@ -9,9 +9,11 @@ import pytest
 
 from rlmm.errors import (
     EventRejected,
+    InvalidArgument,
     NotAssigned,
     OutcomeUnknown,
     RlmmError,
+    UnknownMethod,
     UnknownPartition,
 )
 from rlmm.metadata.segment import PartitionDeleteState
@@ -168,11 +170,64 @@ async def test_f60_deletion_when_it_says_no_custom_metadata_then_keeps_what_is_s
 
 
 async def test_f61_metadata_partition_when_there_is_none_of_that_number_then_is_refused() -> None:
-    """Failure scenario F61: refused at once by its number, and not waited for."""
+    """
+    Failure scenario F61: refused at once by its number as what cannot be meant, not waited for, and
+    the connection goes on.
+    """
     async with serving() as (_, client):
-        for place in (PLACES, 2**31 - 1):
-            with pytest.raises(NotAssigned, match=str(place)):
+        for place in (PLACES, 2**31 - 1, 2**31, -1, -(2**63)):
+            with pytest.raises(InvalidArgument, match=str(place)):
                 await client.call("segment_for", wire(ORDERS), 0, 5, {"at_least": {place: 1}})
+            with pytest.raises(InvalidArgument, match=str(place)):
+                await client.call("list_segments", wire(ORDERS), None, 9, {"at_least": {place: 1}})
+        assert await client.call("ping") is None
+
+
+@pytest.mark.parametrize("number", [-1, -(2**63), 2**63, 2**64 - 1])
+async def test_argument_when_it_is_a_number_out_of_range_then_invalid_and_the_connection_goes_on(
+    number: int,
+) -> None:
+    """Wherever a number stands in a request: it is refused by name, and nobody is hung up on."""
+    at = wire(ORDERS)
+    segment = segment_value(started(segment_id(1, ORDERS)))
+    wrong: list[Any] = [
+        ("segment_for", at, number, 0),
+        ("segment_for", at, 0, number),
+        ("segment_for", at, 0, 0, {"timeout_ms": number}),
+        ("segment_for", at, 0, 0, {"at_least": {0: number if number != -1 else -2}}),
+        ("segment_for", at, 0, 0, {number: 0}),
+        ("segment_for", at, 0, 0, {"at_least": {number: 0}, "linearizable": True}),
+        ("segment_for", [*at[:2], number], 0, 0),
+        ("segment_for", {number: 0}, 0, 0),
+        ("next_segment_with_txn_index", at, 0, number),
+        ("highest_offset", at, number),
+        ("list_segments", at, None, number),
+        ("list_segments_by_epoch", at, number, None, 10),
+        ("remote_log_size", at, number),
+        ("wait_ready", at, {"timeout_ms": number}),
+        ("add_segment", at, [segment[0], number, *segment[2:]]),
+        ("add_segment", at, segment, {"timeout_ms": number}),
+        ("update_segment", at, bytes(16), 1, 0, None, number),
+        ("update_segment", at, bytes(16), 1, 0, {number: number}, 1),
+        ("put_partition_delete", at, 1, 0, number),
+        ("assign", [[*at[:2], number]], [], True),
+        ("assign", {number: 0}, [], True),
+        ("stop_partitions", [[*at[:2], number]]),
+        ("status", {number: 0}),
+    ]  # fmt: skip
+    async with serving() as (_, client):
+        for method, *args in wrong:
+            with pytest.raises(InvalidArgument):
+                await client.call(method, *args)
+        if number < 2**63:
+            ((error, _),) = await client.call("segments_for", [[at, 0, number]])
+            assert error[0] == "invalid-argument"
+        else:
+            with pytest.raises(InvalidArgument):
+                await client.call("segments_for", [[at, 0, number]])
+        with pytest.raises(UnknownMethod):
+            await client.call("no_such_method", {number: 0})
+        assert await client.call("ping") is None
 
 
 async def test_f86_reads_around_a_withdrawal_then_each_is_right_or_refused() -> None:

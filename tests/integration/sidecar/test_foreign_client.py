@@ -1,12 +1,21 @@
 """A client in another language, written from the page alone, talks to the real frame server."""
 
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
 import pytest
 
 from rlmm.assignment import Assignment
 from tests.support.engines import World
 from tests.support.foreign import story
-from tests.support.foreign.running import java, run_client
+from tests.support.foreign.running import SOURCE, java, run_client
 from tests.support.sidecars import listening
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.skipif(java() is None, reason="needs a JDK")
 
@@ -25,3 +34,16 @@ async def test_foreign_client_when_it_talks_to_the_service_understands_every_ans
     ):
         lines = await run_client(str(served.path), *WHO)
     story.require_told(lines)
+
+
+def test_foreign_client_then_is_of_one_short_file_and_needs_a_jdk_alone(tmp_path: Path) -> None:
+    """Below 200 lines, compiled without a warning, and of all modules it uses the JDK's first."""
+    assert len(SOURCE.read_text(encoding="utf-8").splitlines()) < 200
+    javac, jdeps = shutil.which("javac"), shutil.which("jdeps")
+    assert javac is not None
+    assert jdeps is not None
+    compiling = [javac, "-Xlint:all", "-Werror", "-proc:none", "-encoding", "UTF-8", "-classpath"]
+    subprocess.run([*compiling, str(tmp_path), "-d", str(tmp_path), str(SOURCE)], check=True)
+    depending = [jdeps, "--list-deps", str(tmp_path)]
+    found = subprocess.run(depending, check=True, capture_output=True, text=True)
+    assert found.stdout.split() == ["java.base"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import resource
 import struct
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -138,6 +138,46 @@ async def test_unfinished_frames_when_all_together_too_large_then_the_last_one_i
         await until(lambda: served.sidecar.statistics().held_bytes == 0)
 
 
+async def test_unfinished_hellos_when_many_then_strangers_are_cut_off_and_nobody_who_is_known() -> (
+    None
+):
+    """Who has not said who it is uses up a room of its own; a hello in one piece needs none."""
+    part = struct.pack(">I", 60_000) + bytes(40_000)
+    async with (
+        ready(greeting_bytes_max=100_000, received_bytes_max=90_000) as (_, _engine, served),
+        greeted(served.path) as known,
+        AsyncExitStack() as strangers,
+    ):
+        sidecar = served.sidecar
+        for held in (1, 2):
+            stranger = await strangers.enter_async_context(connected(served.path))
+            stranger.writer.write(part)
+            await until(lambda: sidecar.statistics().greeting_bytes == held * len(part))  # noqa: B023
+        for cut_off in (1, 2, 3):
+            stranger = await strangers.enter_async_context(connected(served.path))
+            stranger.writer.write(part)
+            assert await stranger.ended()
+            assert sidecar.statistics().cut_off == {"greeting": cut_off}
+        known.writer.write(struct.pack(">I", 4_000_000) + bytes(80_000))
+        await until(lambda: sidecar.statistics().held_bytes == 2 * len(part) + 80_004)
+        async with greeted(served.path) as another:
+            assert await another.call("ping") is None
+    await until(lambda: served.sidecar.statistics().held_bytes == 0)
+    assert served.sidecar.statistics().greeting_bytes == 0
+
+
+async def test_bytes_behind_a_hello_when_it_is_answered_then_are_no_strangers_any_more() -> None:
+    """Whoever says hello and goes on at once leaves the room of strangers to strangers."""
+    async with ready() as (_, _engine, served), connected(served.path) as client:
+        hello = request_frame(1, "hello", [{"versions": [1], "client": "x"}])
+        client.writer.write(hello + struct.pack(">I", 4_000) + bytes(1_000))
+        assert (await client.answer(1)).error is None
+        found = served.sidecar.statistics()
+        assert (found.held_bytes, found.greeting_bytes) == (1_004, 0)
+    await until(lambda: served.sidecar.statistics().held_bytes == 0)
+    assert served.sidecar.statistics().greeting_bytes == 0
+
+
 async def test_slow_client_then_is_read_no_more_and_cut_off_and_counted() -> None:
     """Answers that nobody takes stop the reading; after a while the client is cut off."""
     async with ready(write_buffer_bytes_max=100_000, slow_client_ms=300) as (_, engine, served):
@@ -194,6 +234,24 @@ async def test_client_when_it_never_says_hello_then_cut_off() -> None:
         connected(served.path) as client,
     ):
         assert await client.ended()
+        assert served.sidecar.statistics().cut_off == {"hello": 1}
+
+
+async def test_client_when_its_hello_comes_byte_by_byte_then_cut_off_all_the_same() -> None:
+    """The time for a hello is counted from the connection, whatever drips in meanwhile."""
+    async with (
+        ready(hello_timeout_ms=200) as (_, _engine, served),
+        connected(served.path) as client,
+    ):
+        client.writer.write(struct.pack(">I", 60_000))
+
+        def drip() -> None:
+            client.writer.write(b"x")
+            dripping[0] = asyncio.get_running_loop().call_later(0.01, drip)
+
+        dripping = [asyncio.get_running_loop().call_soon(drip)]
+        assert await client.ended()
+        dripping[0].cancel()
         assert served.sidecar.statistics().cut_off == {"hello": 1}
 
 

@@ -46,6 +46,8 @@ async def test_hello_then_says_who_serves_what_and_how_much_of_it() -> None:
         "lookups_max": 1_000,
         "page_max": 7,
         "idle_ms": 600_000,
+        "timeout_ms_max": 120_000,
+        "assign_max": 4_000,
     }
 
 

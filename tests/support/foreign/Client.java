@@ -178,7 +178,7 @@ public class Client {
         call("is_ready", list(uuid(5), "another", 0));
         call("segment_for", list(uuid(5), "another", 0), 0, 0);
         call("shrug");
-        call("ping");
+        for (String method : List.of("status", "ping")) call(method);
     }
 
     public static void main(String[] args) throws IOException {

@@ -48,6 +48,8 @@ def _require_reads(told: dict[str, list[Any]]) -> None:
     assert _results(told["remote_log_size"]) == [5 * 1_024]
     assert _results(told["is_ready"]) == [False]
     assert told["shrug"][0][0] == "unknown-method"
+    (status,) = _results(told["status"])
+    assert "assignment" in status
     assert _results(told["ping"]) == [None]
 
 

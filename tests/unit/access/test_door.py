@@ -73,6 +73,25 @@ def test_identify_when_a_token_is_unknown_then_refused_wherever_it_is_shown(
     assert keeper.statistics().refused["unknown-token"] == 1
 
 
+@pytest.mark.parametrize(
+    ("peer", "where"),
+    [
+        (Peer("tcp", address="192.0.2.7"), "192.0.2.7"),
+        (Peer("unix", uid=1_000), "user 1000"),
+        (Peer("unix"), "a process of this machine"),
+    ],
+    ids=["tcp", "unix", "nobody"],
+)
+def test_identify_when_refused_then_a_line_of_level_debug_says_where_that_came_from(
+    peer: Peer, where: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Who rotates a token finds who still has the old one, and no token."""
+    caplog.set_level(logging.DEBUG)
+    with pytest.raises(NotPermitted):
+        door().identify(peer, NEW)
+    assert caplog.messages == [f"not let in from {where}: unknown-token"]
+
+
 def test_identify_when_nothing_is_shown_over_tcp_then_refused() -> None:
     """Off the Unix socket the default is to deny, whatever is configured."""
     for keeper in (door(), door(None), door(unix_role=UnixRole.ADMIN)):
@@ -160,9 +179,11 @@ def test_tokens_when_the_new_file_is_broken_then_the_old_ones_stay_and_it_is_tol
     assert NEW not in said
     assert keeper.identify(TCP, READER).name == "reader"
     assert (keeper.generation, keeper.statistics().tokens_failures) == (0, 1)
+    assert keeper.statistics().files_unusable == 1
     write_tokens(path, f"a admin {READER}")
     keeper.look()
     assert keeper.identify(TCP, READER).name == "a"
+    assert keeper.statistics().files_unusable == 0
 
 
 def test_tokens_when_the_first_file_is_broken_then_refused(tmp_path: Path) -> None:
@@ -272,6 +293,23 @@ def test_certificate_when_the_new_one_is_broken_then_the_old_one_stays_and_it_is
     found = keeper.statistics()
     assert found.certificate_not_after_s == newer.timestamp()
     assert found.certificate_reloads == 1
+
+
+def test_key_when_its_password_is_longer_than_one_can_be_then_refused_by_name(
+    tmp_path: Path,
+) -> None:
+    """A wrong file is named at the start, and costs a service that runs nothing."""
+    pki = Pki(tmp_path)
+    encrypt(pki.key_file, b"open sesame")
+    path = write_tokens(tmp_path / "password", "s" * 1_025)
+    with pytest.raises(ConfigError, match=r"^tls\.certificate_file .* cannot be used") as caught:
+        pki.door(pki.settings(key_password_file=path))
+    assert "sss" not in str(caught.value)
+    write_tokens(path, "open sesame")
+    keeper = pki.door(pki.settings(key_password_file=path))
+    write_tokens(path, "s" * 1_025)
+    keeper.look()
+    assert keeper.statistics().files_unusable == 1
 
 
 def test_key_when_encrypted_then_opened_by_its_password_and_never_asked_for_at_a_terminal(

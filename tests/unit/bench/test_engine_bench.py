@@ -73,13 +73,13 @@ def test_ingest_when_it_is_too_slow_beside_getmany_is_explained_by_a_profile(
     """Below its bound the ratio says so, for wall and CPU time, and where the time goes, once."""
 
     class OnDisk:
-        records = 1_000
+        records = 20_000
 
         def settings(self) -> Path:
             return tmp_path / "ingest-500"
 
     async def write(bootstrap: str, count: int, per_batch: int) -> OnDisk:
-        assert (bootstrap, count, per_batch) == ("broker:9092", 1_000, 500)
+        assert (bootstrap, count, per_batch) == ("broker:9092", 20_000, 500)
         return OnDisk()
 
     async def read_getmany(written: OnDisk) -> int:
@@ -88,7 +88,7 @@ def test_ingest_when_it_is_too_slow_beside_getmany_is_explained_by_a_profile(
     monkeypatch.setattr(engine_replay, "write", write)
     monkeypatch.setattr(engine_replay, "read_getmany", read_getmany)
     run = Run(in_this_process=True)
-    compare_ingest(run, tmp_path, "broker:9092", {500: 1_000})
+    compare_ingest(run, tmp_path, "broker:9092", {500: 20_000})
     asked = [figure.name for figure in run.asked]
     assert asked == [
         f"broker to queryable / getmany, batches of 500, {kind}" for kind in ("wall", "cpu")

@@ -42,7 +42,7 @@ CASES: dict[str, tuple[Event, Any, Fate]] = {
     "deletion, begun and completed": (delete_started("a"), DS, Fate.HAD_EFFECT),
     "deletion, nothing there": (delete_started("a"), None, Fate.NOT_SEEN),
     "end of deletion, begun": (delete_finished("a"), DS, Fate.NOT_SEEN),
-    "end of deletion, nothing there": (delete_finished("a"), None, Fate.HAD_EFFECT),
+    "end of deletion, nothing there": (delete_finished("a"), None, Fate.NOT_KNOWN),
     "partition, nothing": (partition_delete(MARKED), None, Fate.NOT_SEEN),
     "partition, before": (partition_delete(STARTED), partition_delete(MARKED), Fate.NOT_SEEN),
     "partition, there": (partition_delete(STARTED), partition_delete(STARTED), Fate.HAD_EFFECT),

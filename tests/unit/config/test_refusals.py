@@ -176,6 +176,26 @@ def test_f97_values_when_they_contradict_each_other_then_the_ones_to_blame_are_n
     assert "s3cret" not in message
 
 
+STUCK = {
+    "pump alone": ({"pump_bounds_interval_ms": "21s"}, "--pump-bounds-interval-ms (flag): "),
+    "http alone": ({"http_heartbeat_age_ms_max": "5s"}, "--http-heartbeat-age-ms-max (flag): "),
+    "both": (
+        {"http_heartbeat_age_ms_max": "29s", "pump_bounds_interval_ms": "10s"},
+        "--http-heartbeat-age-ms-max (flag) and --pump-bounds-interval-ms (flag): ",
+    ),
+}
+
+
+@pytest.mark.parametrize(("flags", "said"), STUCK.values(), ids=STUCK)
+def test_f97_heartbeat_when_it_is_slower_than_who_listens_then_is_refused(
+    flags: dict[str, str], said: str
+) -> None:
+    """A supervisor would start a process anew, again and again, that does nothing wrong."""
+    message = refused(flags)
+    assert message.startswith(said)
+    assert "must be at least 3 times pump.bounds_interval_ms" in message
+
+
 TWO_LOGS = {
     "kind and servers": ({"log_kind": "files", **SERVERS}, "--bootstrap-server (flag)"),
     "kind and a java file": (

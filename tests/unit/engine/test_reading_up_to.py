@@ -94,6 +94,17 @@ async def test_wait_for_what_is_no_offset_then_is_refused(offset: object) -> Non
             await engine.wait_reached({0: offset})  # type: ignore[dict-item]
 
 
+async def test_f61_wait_for_a_metadata_partition_that_there_is_not_then_is_no_argument() -> None:
+    """Failure scenario F61: nobody has it, so nobody is told that another service might."""
+    world = World()
+    async with world.engine() as engine:
+        await until_open(engine, 0)
+        count = len(world.topic.partitions)
+        for place in (count, 2**31, -1):
+            with pytest.raises(InvalidArgument, match=f"no metadata partition {place}"):
+                await engine.wait_reached({0: -1, place: 0})
+
+
 async def test_f50_wait_when_unassigned_meanwhile_then_says_so_at_once() -> None:
     """A position that may never come is not waited for; nor is one that is not read here."""
     world = World()

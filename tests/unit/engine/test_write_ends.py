@@ -12,6 +12,7 @@ from rlmm.errors import (
     AppendRefused,
     AppendUncertain,
     AssignmentLost,
+    EventRejected,
     NotAssigned,
     OutcomeUnknown,
     Stopped,
@@ -256,3 +257,25 @@ async def test_write_when_cancelled_while_it_waits_to_be_admitted_then_has_faile
         await asyncio.wait([writing])
         writes = engine.statistics().writes
         assert (writes.failed, writes.unknown, log_end(world)) == (1, 0, 1)
+
+
+async def test_writes_when_handed_to_the_log_then_it_is_known_how_long_they_took() -> None:
+    """Until their verdict, or until it was given up to wait; what was refused before is not in."""
+    world = World()
+    place = world.place(TP)
+    async with world.engine() as engine:
+        await until_open(engine, place)
+        await engine.write(started("a"))
+        world.script.stall(place)
+        writing = asyncio.create_task(engine.write(started("b"), timeout_s=50))
+        with pytest.raises(OutcomeUnknown):
+            await engine.write(started("c"), timeout_s=2)
+        world.script.resume(place)
+        await writing
+        with pytest.raises(EventRejected):
+            await engine.write(finished("nobody"))
+        found = engine.statistics().writes.durations
+        up_to = found.up_to()
+        assert found.count == 3
+        assert (up_to["1"], up_to["5"]) == (1, 3)
+        assert 4 <= found.sum_s < 5

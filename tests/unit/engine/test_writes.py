@@ -11,7 +11,6 @@ from rlmm.assignment import Assignment
 from rlmm.errors import (
     EventRejected,
     InvalidArgument,
-    NotAssigned,
     NotPublishable,
     NotReady,
     NotWritable,
@@ -243,7 +242,7 @@ async def test_f61_metadata_partition_that_does_not_exist_then_is_refused_before
         asked = (log.bounds_asked, log.appends)
         with pytest.raises(InvalidArgument, match=str(number)):
             engine.reconcile(Assignment.of_metadata([number]))
-        with pytest.raises(NotAssigned, match=str(number)):
+        with pytest.raises(InvalidArgument, match=str(number)):
             await engine.wait_reached({number: 0})
         assert (log.bounds_asked, log.appends) == asked
 

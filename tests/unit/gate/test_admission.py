@@ -334,3 +334,45 @@ def test_f83_partition_then_is_unknown_until_something_of_it_was_stored() -> Non
         require_known(shard, TP)
     shard.apply_event(started("late"))
     require_known(shard, TP)
+
+
+# ------------------------------------------------------------------------ asked again and again
+
+CHANGES: dict[str, tuple[Callable[[Gate], object], type[Exception]]] = {
+    "another topic": (lambda gate: gate.connect(COUNT), NotReady),
+    "no topic": (lambda gate: gate.disconnect("gone"), NotReady),
+    "nothing assigned": (lambda gate: gate.assign(Assignment.nothing()), NotAssigned),
+    "begun anew": (lambda gate: gate.begin(PLACE, progress()), NotReady),
+    "given up": (lambda gate: gate.end(PLACE), NotReady),
+    "behind": (
+        lambda gate: gate.meet(PLACE, FellBehind(Why.BEHIND, ""), progress()),
+        NotReady,
+    ),
+    "lost": (lambda gate: gate.meet(PLACE, Lost(Why.DAMAGED, ""), progress()), NotReady),
+    "read anew": (lambda gate: gate.meet(PLACE, Reassigned(Why.LOADING, ""), progress()), NotReady),
+    "ended": (lambda gate: gate.stop(Stopped, "over"), Stopped),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_who_was_let_in_when_anything_changes_then_is_judged_anew(what: str) -> None:
+    """That a question was answered a moment ago says nothing: each is admitted by how it is now."""
+    gate = opened()
+    asked = [gate.admit, gate.admit_stored]
+    assert [admit(TP) for admit in asked] == [admit(TP) for admit in asked]
+    change, error = CHANGES[what]
+    change(gate)
+    with pytest.raises(error):
+        gate.admit(TP)
+    if error is not NotAssigned:  # what is stored and open may be seen by who may see all
+        with pytest.raises(error):
+            gate.admit_stored(TP)
+
+
+def test_who_was_let_in_when_another_shard_is_held_then_is_answered_from_that() -> None:
+    """Never from the shard of before."""
+    gate = opened()
+    before = gate.admit(TP), gate.admit_stored(TP)
+    gate.hold(PLACE, PythonShard(PLACE))
+    after = gate.admit(TP), gate.admit_stored(TP)
+    assert not {id(shard) for shard in before} & {id(shard) for shard in after}

@@ -3,7 +3,7 @@
 import pytest
 
 from rlmm.errors import ConfigError
-from rlmm.http.settings import HttpSettings
+from rlmm.http.settings import HttpSettings, LocalRole
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,8 @@ def test_listen_when_it_is_no_address_then_it_is_refused(listen: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "connections_max", "idle_timeout_ms", "body_timeout_ms", "slow_client_ms",
+        "connections_max", "head_timeout_ms", "idle_timeout_ms", "body_timeout_ms",
+        "slow_client_ms",
         "wait_timeout_ms_max", "client_max_size", "lookups_max", "heartbeat_age_ms_max",
         "stop_timeout_ms",
     ],
@@ -43,3 +44,10 @@ def test_number_when_it_cannot_work_then_it_is_refused_by_name(name: str, value:
     """Nothing is opened with a limit that means nothing."""
     with pytest.raises(ConfigError, match=rf"http\.{name}"):
         HttpSettings(**{name: value})  # type: ignore[arg-type]
+
+
+def test_questions_when_nothing_is_said_then_are_closed_and_health_and_metrics_open() -> None:
+    """Default deny; probes and scrapes have no token, and are told no segment."""
+    settings = HttpSettings()
+    assert settings.local_role is LocalRole.NONE
+    assert (settings.health_open, settings.metrics_open) == (True, True)

@@ -279,3 +279,24 @@ async def test_f68_read_when_leaderless_and_not_let_in_then_is_told(open_log: Op
         connection.abort()
     with pytest.raises(LogNotPermitted, match="refused user 'me'"):
         await waiting
+
+
+async def test_log_when_kafka_goes_away_then_whoever_asks_for_ends_sees_it_and_its_return(
+    open_log: OpenLog,
+) -> None:
+    """Who waits for ends or reads need not ask for anything else to know that nobody answers."""
+    kafka = FakeKafka()
+    log = open_log(kafka)
+    await log.identity(timeout_s=ANSWER_S)
+    assert log.statistics().is_connected
+    kafka.stop(0)
+    for _ in range(10):
+        (bounds,) = (await log.bounds([0], timeout_s=1.0)).values()
+        assert isinstance(bounds, LogUnavailable)
+        await asyncio.sleep(1)
+    assert not log.statistics().is_connected
+    kafka.down.clear()
+    for _ in range(15):
+        await log.bounds([0], timeout_s=1.0)
+        await asyncio.sleep(1)
+    assert log.statistics().is_connected

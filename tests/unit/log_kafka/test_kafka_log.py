@@ -89,6 +89,18 @@ async def test_f96_topic_when_not_surely_absent_then_is_asked_for_again_and_not_
     assert kafka.created == []
 
 
+async def test_topic_when_the_cluster_is_another_than_expected_then_is_not_created_there(
+    open_log: OpenLog,
+) -> None:
+    """Where a wrong address was told nothing is made; where it was the right one it is."""
+    kafka = without_topic()
+    with pytest.raises(ConfigError, match=f"there is cluster {kafka.cluster_id}, not other"):
+        await open_log(kafka, topic=CREATED, cluster_id="other").identity(timeout_s=ANSWER_S)
+    assert kafka.created == []
+    log = open_log(kafka, topic=CREATED, cluster_id=kafka.cluster_id)
+    assert (await log.identity(timeout_s=ANSWER_S)).cluster_id == kafka.cluster_id
+
+
 async def test_f96_topic_when_another_created_it_meanwhile_then_that_is_success(
     open_log: OpenLog,
 ) -> None:

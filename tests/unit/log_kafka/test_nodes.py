@@ -38,7 +38,8 @@ async def test_connection_when_the_broker_hung_up_then_is_closed_and_another_is_
     gone = HungUp(kafka, 0)
     gone.is_open = False
     if is_borrowed:
-        node._idle["fetch"].append(cast("Connection", gone))
+        await (await node.borrow("fetch")).close()
+        node._pools["fetch"]._idle.append(cast("Connection", gone))
         found = await node.borrow("fetch")
     else:
         node._control = cast("Connection", gone)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.metadata.codec import decode, encode, encode_any
-from rlmm.metadata.codec.encoding import encode_varint
 from rlmm.metadata.events import PartitionDelete, SegmentSnapshot, SegmentUpdate
 from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
+from rlmm.metadata.varint import encode_varint
 from tests.support import golden
 from tests.support.builders import partition_delete, segment_id, started, tp, update
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.metadata.codec import decode, encode_any
-from rlmm.metadata.codec.encoding import encode_custom, encode_partition, encode_writer
+from rlmm.metadata.codec.encoding import encode_custom, encode_writer
 from rlmm.metadata.cut import cut
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.row import row_of
@@ -51,12 +51,12 @@ def expected(value: bytes) -> tuple[object, ...] | None:
     """The parts that `decode` gives, `None` where there are none to give."""
     event = decode(value)
     if isinstance(event, SegmentMetadata):
-        return encode_partition(event.id.partition), bytes(event.id.uuid), row_of(event)
+        return event.id.partition.key, bytes(event.id.uuid), row_of(event)
     if isinstance(event, SegmentUpdate):
         writer = encode_writer(event.broker_id, event.event_timestamp_ms)
         custom = encode_custom(event.custom_metadata)
         return (
-            encode_partition(event.id.partition),
+            event.id.partition.key,
             bytes(event.id.uuid),
             event.state.value,
             writer,
@@ -220,7 +220,7 @@ def test_cut_when_the_name_is_malformed_then_gives_a_key_that_no_partition_has()
     assert parts is not None
     assert isinstance(event, SegmentMetadata)
     assert parts[0] == raw + pieces.TOPIC_ID + pieces.PARTITION
-    assert parts[0] != encode_partition(event.id.partition)
+    assert parts[0] != event.id.partition.key
     assert event.id.partition == replace(tp(), topic="or\ufffders")
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Never
 import pytest
 
 from rlmm.metadata import slots as slots_module
-from rlmm.metadata.codec.encoding import encode_partition, encode_writer
+from rlmm.metadata.codec.encoding import encode_writer
 from rlmm.metadata.image import partition_image
 from rlmm.metadata.image_reading import read_partition_image
 from rlmm.metadata.partition import PartitionState
@@ -56,7 +56,7 @@ class History:
     """One epoch of one partition, filled as fast as can be."""
 
     def __init__(self) -> None:
-        self.state = PartitionState(encode_partition(tp()))
+        self.state = PartitionState(tp().key)
         self.state.rows = Unwalked()
         self.offset = 0
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.metadata import kept_orders, paging
-from rlmm.metadata.codec.encoding import encode_partition
 from rlmm.metadata.kept_orders import ORDERS_MAX, ORDERS_OF_PARTITION_MAX, KeptOrders
 from rlmm.metadata.paging import TAKEN_AT_A_TIME, Page, PageKey, SortedKeys
 from rlmm.metadata.python_shard import PythonShard
@@ -66,7 +65,7 @@ def pages(shard: PythonShard, epoch: int | None, limit: int) -> list[Page]:
 
 def orders_of(shard: PythonShard) -> object:
     """What is kept of the partition's orders."""
-    return shard._states[encode_partition(tp())].orders
+    return shard._states[tp().key].orders
 
 
 def by_start_and_id(listed: list[SegmentMetadata]) -> list[SegmentMetadata]:
@@ -293,8 +292,8 @@ def test_orders_of_one_engine_when_nobody_comes_back_then_are_few() -> None:
                 shard.apply_event(started(segment_id(label, tp(partition=number)), 0, 9))
             shard.page(tp(partition=number), limit=1)
     assert len(kept) == ORDERS_MAX
-    first = shards[0]._states[encode_partition(tp(partition=0))]
-    last = shards[1]._states[encode_partition(tp(partition=ORDERS_MAX - 1))]
+    first = shards[0]._states[tp(partition=0).key]
+    last = shards[1]._states[tp(partition=ORDERS_MAX - 1).key]
     assert first.orders is not None
     assert last.orders is not None
     assert not first.orders._held()

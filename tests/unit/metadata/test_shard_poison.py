@@ -6,11 +6,11 @@ import pytest
 
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.codec import encode_any
-from rlmm.metadata.codec.encoding import encode_varint
 from rlmm.metadata.codec.layout import VALUE_BYTES_MAX
 from rlmm.metadata.ids import INT64_MAX
 from rlmm.metadata.report import Tally
 from rlmm.metadata.segment import SegmentState
+from rlmm.metadata.varint import encode_varint
 from rlmm.metadata.verdicts import (
     COUNTED_APART,
     Rejected,

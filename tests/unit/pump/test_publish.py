@@ -132,6 +132,7 @@ def counts(writer: Writer) -> dict[str, int]:
     """What was counted, without what is zero."""
     stands: WriterStatistics = writer.statistics()
     named = {name: getattr(stands, name) for name in WriterStatistics.__slots__}
+    del named["durations"]
     return {name: count for name, count in named.items() if count}
 
 

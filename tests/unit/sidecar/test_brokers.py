@@ -1,45 +1,334 @@
-"""What one broker has: a value, and every change of it another one."""
+"""Which start of a broker speaks, what it has, and who is remembered."""
 
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.errors import NotAssigned, NotReady, OverBudget, Superseded, TooBusy
 from rlmm.metadata.ids import Uuid
-from rlmm.sidecar.brokers import Share
+from rlmm.sidecar import starts
+from rlmm.sidecar.brokers import BrokerAssignments
+from rlmm.sidecar.starts import SETTLE_S, BrokerStatistics
 from tests.support.builders import tp
 
-ONE, TWO, THREE = (tp("orders", number) for number in range(3))
-FIRST, AGAIN = (Uuid.of(0, number) for number in (1, 2))
+if TYPE_CHECKING:
+    from rlmm.assignment import Assignment
+    from rlmm.metadata.ids import TopicIdPartition
+
+ONE, TWO, THREE, FOUR = (tp("orders", number) for number in range(4))
+FIRST, AGAIN, LATER = (Uuid.of(0, number) for number in (1, 2, 3))
 
 
-def test_share_when_nothing_was_said_then_is_not_known_and_not_empty() -> None:
+class Engine:
+    """Keeps what it is told to answer for."""
+
+    def __init__(self) -> None:
+        self.user: frozenset[TopicIdPartition] | None = None
+        self.reads = self
+        self.refusal: Exception | None = None
+
+    def narrowed(self, require: Any) -> Any:
+        """What may be asked is not asked here."""
+        return require
+
+    def place_of(self, partition: TopicIdPartition) -> int:
+        """All in one."""
+        return 0
+
+    def reconcile(self, assignment: Assignment) -> int:
+        """Answer for this, or refuse it."""
+        if self.refusal is not None:
+            raise self.refusal
+        self.user = assignment.user
+        return 1
+
+
+def made(brokers_max: int = 10, *, is_followed: bool = True) -> tuple[BrokerAssignments, Engine]:
+    """The brokers of a cluster, and its engine."""
+    engine: Any = Engine()
+    return BrokerAssignments(engine, is_followed=is_followed, brokers_max=brokers_max), engine
+
+
+def test_start_when_nothing_was_said_then_is_not_known_and_not_empty() -> None:
     """Nothing said and nothing given are two things."""
-    assert Share().partitions is None
-    assert Share().given([], complete=False).partitions == frozenset()
-    assert Share().without([ONE]).partitions is None
+    known, engine = made()
+    start = known.meet(1, FIRST)
+    with pytest.raises(NotReady, match="has not said yet"):
+        start.require(ONE)
+    assert known.stop(start, [ONE]) == 0
+    assert start.known is None
+    assert engine.user is None
+    known.assign(start, [], complete=False)
+    with pytest.raises(NotAssigned):
+        start.require(ONE)
 
 
-def test_share_when_given_more_then_grows_and_when_complete_is_replaced() -> None:
-    """Only what is complete takes away."""
-    share = Share().given([ONE], complete=False).given([TWO], complete=False)
-    assert share.partitions == frozenset({ONE, TWO})
-    assert share.given([THREE], complete=True).partitions == frozenset({THREE})
-    assert share.without([ONE, THREE]).partitions == frozenset({TWO})
-    assert share.given([ONE, TWO], complete=False) == share
+def test_start_when_given_more_then_grows_and_when_complete_is_replaced() -> None:
+    """Only what is complete takes away, and only what changes something has a new generation."""
+    known, engine = made()
+    start = known.meet(1, FIRST)
+    assert known.assign(start, [ONE], complete=False) == 1
+    assert known.assign(start, [TWO], complete=False) == 2
+    assert known.assign(start, [ONE], complete=False) == 2
+    assert start.known == engine.user == frozenset({ONE, TWO})
+    assert known.assign(start, [THREE], complete=True) == 3
+    assert known.stop(start, [ONE, THREE]) == 4
+    assert start.known == engine.user == frozenset()
 
 
-def test_share_when_the_broker_starts_again_then_is_not_known_and_what_it_had_is_held() -> None:
-    """What it had is read for it until it says anew; then only that."""
-    share = Share().met(FIRST).given([ONE, TWO], complete=True)
-    assert share.met(FIRST) is share
-    assert share.met(None) is share
-    again = share.met(AGAIN)
-    assert (again.partitions, again.held) == (None, frozenset({ONE, TWO}))
-    assert again.met(FIRST).held == {ONE, TWO}
-    assert again.without([ONE]).held == {TWO}
-    anew = again.given([THREE], complete=False)
-    assert (anew.partitions, anew.held) == (frozenset({THREE}), frozenset({THREE}))
-
-
-def test_share_when_an_unnamed_start_is_named_later_then_that_is_the_same_only_while_unsaid() -> (
+def test_broker_when_started_again_then_loses_nothing_by_hello_and_all_by_the_first_assign() -> (
     None
 ):
-    """Who did not name its start and now does has started again, unless it had said nothing."""
-    assert Share().met(FIRST) == Share(FIRST)
-    assert Share().given([ONE], complete=True).met(FIRST) == Share(FIRST, None, frozenset({ONE}))
+    """Whoever only says hello takes nothing away; until it speaks the one before is answered."""
+    known, engine = made()
+    first = known.meet(1, FIRST)
+    known.assign(first, [ONE, TWO], complete=True)
+    again = known.meet(1, AGAIN)
+    assert (first.known, again.known) == (frozenset({ONE, TWO}), None)
+    assert known.stop(again, [ONE]) == 1
+    first.require(ONE)
+    with pytest.raises(NotReady):
+        again.require(ONE)
+    assert known.assign(first, [THREE], complete=False) == 2
+    assert known.assign(again, [THREE], complete=True) == 3
+    assert again.known == engine.user == frozenset({THREE})
+    for ask in (
+        lambda: first.require(ONE),
+        lambda: first.require(THREE),
+        lambda: known.assign(first, [ONE], complete=True),
+        lambda: known.stop(first, [ONE]),
+        lambda: known.meet(1, FIRST),
+    ):
+        with pytest.raises(Superseded, match="started again"):
+            ask()
+    assert known.statistics() == {1: BrokerStatistics(1, 2, 1, 5)}
+
+
+def test_start_when_it_says_what_it_has_in_pieces_then_the_rest_is_kept_until_it_is_named() -> None:
+    """Nobody loses for a moment what the broker had and is about to say, nor is sent away."""
+    known, engine = made()
+    known.assign(known.meet(1, FIRST), [ONE, TWO], complete=True)
+    again, unnamed = known.meet(1, AGAIN), known.meet(1, None)
+    for number, (piece, kept) in enumerate([([THREE], [ONE, TWO]), ([ONE], [TWO]), ([TWO], [])]):
+        assert known.assign(again, piece, complete=False) == 2 + number
+        assert engine.user == frozenset({ONE, TWO, THREE})
+        again.require(piece[0])
+        for partition in kept:
+            for start in (again, unnamed):
+                with pytest.raises(NotReady, match="whether it has it still"):
+                    start.require(partition)
+        with pytest.raises(NotAssigned):
+            again.require(FOUR)
+    assert known.statistics() == {1: BrokerStatistics(3, 3, 1, 0)}
+
+
+@pytest.mark.parametrize("how", ["complete", "stopped", "silent", "started again"])
+def test_what_is_kept_when_the_broker_has_it_no_more_then_goes(how: str) -> None:
+    """It ends by what is said, or by itself, counted from the takeover: no talk draws it out."""
+    known, engine = made()
+    known.assign(known.meet(1, FIRST), [ONE, TWO], complete=True)
+    again = known.meet(1, AGAIN)
+    known.assign(again, [THREE], complete=False)
+    if how == "complete":
+        known.assign(again, [THREE], complete=True)
+    elif how == "stopped":
+        known.stop(again, [ONE, TWO])
+    elif how == "started again":
+        later = known.meet(1, LATER)
+        known.assign(later, [FOUR], complete=False)
+        assert engine.user == frozenset({ONE, TWO, THREE, FOUR})
+        known.assign(later, [THREE], complete=True)
+        again = later
+    else:
+        known.settle(1_000.0)
+        known.assign(again, [THREE], complete=False)
+        known.settle(1_000.0 + SETTLE_S - 0.001)
+        assert engine.user == frozenset({ONE, TWO, THREE})
+        engine.refusal = OverBudget("for now")
+        known.settle(1_000.0 + SETTLE_S)
+        engine.refusal = None
+        assert engine.user == frozenset({ONE, TWO, THREE})
+        known.settle(1_000.0 + SETTLE_S)
+    assert engine.user == frozenset({THREE})
+    for partition in (ONE, TWO):
+        with pytest.raises(NotAssigned):
+            again.require(partition)
+
+
+def test_broker_when_all_that_is_kept_of_it_is_given_up_then_forgotten() -> None:
+    """Of who is gone nothing stays."""
+    known, engine = made()
+    first, again = known.meet(1, FIRST), known.meet(1, AGAIN)
+    known.assign(first, [ONE], complete=True)
+    known.assign(again, [], complete=False)
+    known.leave(first)
+    known.leave(again)
+    known.settle(0.0)
+    assert set(known.statistics()) == {1}
+    known.settle(SETTLE_S)
+    assert known.statistics() == {}
+    assert engine.user == frozenset()
+
+
+def test_assignment_when_the_engine_refuses_it_then_nothing_has_changed() -> None:
+    """What is refused can be said again, and who has the same is not concerned."""
+    known, engine = made()
+    one, two = known.meet(1, FIRST), known.meet(2, FIRST)
+    known.assign(one, [ONE, TWO], complete=True)
+    engine.refusal = OverBudget("for now")
+    with pytest.raises(OverBudget):
+        known.assign(two, [TWO, THREE], complete=True)
+    assert two.known is None
+    engine.refusal = None
+    known.assign(two, [TWO, THREE], complete=True)
+    known.stop(one, [TWO])
+    assert engine.user == frozenset({ONE, TWO, THREE})
+    known.stop(two, [TWO])
+    assert engine.user == frozenset({ONE, THREE})
+
+
+def test_brokers_when_their_new_engine_refuses_what_they_have_then_moved_at_the_next_try() -> None:
+    """An engine that has no room for a moment is not left without its assignment for good."""
+    known, _ = made()
+    start = known.meet(1, FIRST)
+    known.assign(start, [ONE], complete=True)
+    known.move_to(None)
+    engine: Any = Engine()
+    engine.refusal = OverBudget("for now")
+    with pytest.raises(OverBudget):
+        known.move_to(engine)
+    assert known.engine is None
+    assert not start.is_of(engine)
+    engine.refusal = None
+    known.move_to(engine)
+    assert start.is_of(engine)
+    assert engine.user == frozenset({ONE})
+
+
+def test_earlier_start_when_it_speaks_only_after_a_later_one_then_refused() -> None:
+    """Which start is the earlier one is told by their first hello, not by who speaks first."""
+    known, _ = made()
+    first, again = known.meet(1, FIRST), known.meet(1, AGAIN)
+    known.leave(first)
+    known.assign(again, [ONE], complete=True)
+    with pytest.raises(Superseded):
+        known.meet(1, FIRST)
+    with pytest.raises(Superseded):
+        known.assign(first, [TWO], complete=True)
+    later = known.meet(1, LATER)
+    known.assign(later, [TWO], complete=True)
+    with pytest.raises(Superseded):
+        known.assign(again, [ONE], complete=True)
+
+
+def test_start_without_a_name_then_speaks_for_whichever_spoke_last() -> None:
+    """Who does not name its start cannot be told apart, and is never an earlier one."""
+    known, _ = made()
+    unnamed = known.meet(1, None)
+    known.assign(unnamed, [ONE], complete=True)
+    first = known.meet(1, FIRST)
+    assert first.known is None
+    known.assign(first, [TWO], complete=True)
+    assert unnamed.known == first.known == frozenset({TWO})
+    known.assign(unnamed, [ONE], complete=False)
+    assert first.known == frozenset({ONE, TWO})
+    known.assign(known.meet(1, AGAIN), [THREE], complete=True)
+    assert unnamed.known == frozenset({THREE})
+    with pytest.raises(Superseded):
+        first.require(ONE)
+
+
+def test_takeover_then_said_in_the_log_and_louder_while_the_earlier_start_is_there(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Two brokers with one id are seen by who reads the log; a broker's restart is no alarm."""
+    caplog.set_level(logging.INFO)
+    known, _ = made()
+    first = known.meet(7, FIRST)
+    known.assign(first, [ONE], complete=True)
+    known.leave(first)
+    again = known.meet(7, AGAIN)
+    known.assign(again, [ONE], complete=True)
+    assert [(line.levelname, "broker 7" in line.message) for line in caplog.records] == [
+        ("INFO", True)
+    ]
+    caplog.clear()
+    known.assign(known.meet(7, LATER), [ONE], complete=True)
+    for _ in range(3):
+        with pytest.raises(Superseded):
+            again.require(ONE)
+    assert [line.levelname for line in caplog.records] == ["WARNING", "WARNING"]
+    assert "1 connections" in caplog.messages[0]
+    assert "two brokers have one id" in caplog.messages[1]
+
+
+def test_takeover_from_a_start_without_a_name_then_nobody_is_said_to_be_refused(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Its connections go on to be answered, so there is nothing to look after."""
+    caplog.set_level(logging.INFO)
+    known, _ = made()
+    unnamed = known.meet(7, None)
+    known.assign(unnamed, [ONE], complete=True)
+    known.assign(known.meet(7, FIRST), [ONE], complete=True)
+    unnamed.require(ONE)
+    assert [line.levelname for line in caplog.records] == ["INFO"]
+
+
+def test_brokers_when_followed_then_the_engine_answers_for_what_any_of_them_has() -> None:
+    """The union, also of brokers that are not connected."""
+    known, engine = made()
+    one, two = known.meet(1, FIRST), known.meet(2, FIRST)
+    known.assign(one, [ONE], complete=True)
+    known.assign(two, [TWO], complete=True)
+    known.leave(one)
+    assert engine.user == frozenset({ONE, TWO})
+    known.stop(two, [TWO])
+    assert engine.user == frozenset({ONE})
+    alone, untouched = made(is_followed=False)
+    alone.assign(alone.meet(1, FIRST), [ONE], complete=True)
+    assert untouched.user is None
+
+
+def test_broker_when_it_has_nothing_and_is_not_there_then_forgotten() -> None:
+    """Names that somebody once said hello with cost nothing."""
+    known, _ = made(2)
+    for number in range(100):
+        start = known.meet(number, FIRST)
+        if number % 2:
+            known.assign(start, [ONE], complete=True)
+            known.stop(start, [ONE])
+        known.leave(start)
+    assert known.statistics() == {}
+
+
+def test_broker_when_it_is_one_too_many_then_refused_by_name_and_the_others_are_not() -> None:
+    """What is remembered is bounded, whoever names brokers."""
+    known, _ = made(2)
+    one, two = known.meet(1, FIRST), known.meet(2, FIRST)
+    known.assign(one, [ONE], complete=True)
+    known.leave(one)
+    with pytest.raises(TooBusy, match=r"sidecar\.brokers_max"):
+        known.meet(3, FIRST)
+    known.leave(known.meet(1, AGAIN))
+    known.leave(two)
+    known.meet(3, FIRST)
+
+
+def test_starts_of_a_broker_then_only_so_many_are_remembered_and_the_one_that_spoke_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who says hello as one start after the other takes no memory, and nobody's place."""
+    monkeypatch.setattr(starts, "STARTS_KEPT", 4)
+    known, _ = made()
+    first = known.meet(1, FIRST)
+    known.assign(first, [ONE], complete=True)
+    known.leave(first)
+    for number in range(10, 100):
+        known.leave(known.meet(1, Uuid.of(0, number)))
+    assert len(first.broker._starts) == 4
+    assert known.meet(1, FIRST) is first
+    assert first.known == frozenset({ONE})

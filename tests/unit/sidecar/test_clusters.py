@@ -20,6 +20,18 @@ class NoEngines:
     def of_cluster(self, cluster_id: str) -> None:
         """None."""
 
+    def name_of(self, engine: object) -> str:
+        """There is none that had one."""
+        raise AssertionError
+
+    def is_learned(self, engine: object) -> bool:
+        """Never."""
+        return False
+
+    def missing(self) -> dict[str, str]:
+        """None is."""
+        return {}
+
     def accept(self, cluster_id: str, bootstrap: str | None) -> None:
         """Nothing comes of it."""
 
@@ -36,7 +48,7 @@ def engine(cluster_id: str | None) -> Any:
 
 def test_engine_when_its_log_is_of_another_cluster_then_refused_with_both_ids() -> None:
     """It was found by what somebody told of it; what the log says decides."""
-    clusters = Clusters(NoEngines())
+    clusters = Clusters(NoEngines(), brokers_max=10)
     with pytest.raises(WrongCluster, match=r"blue.*green"):
         clusters.require_right(engine("green"), "blue")
     assert clusters.require_right(engine("blue"), "blue")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,6 +22,19 @@ class Transport(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.ends: list[str] = []
+        self.waiting = b""
+
+    def is_closing(self) -> bool:
+        """Whether it has ended."""
+        return bool(self.ends)
+
+    def get_write_buffer_size(self) -> int:
+        """Bytes that the other side has not taken."""
+        return len(self.waiting)
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Behind what waits."""
+        self.waiting += data
 
     def close(self) -> None:
         """In order."""
@@ -47,9 +61,20 @@ class Guest:
         """Read on."""
         self._readers.resume(self.fd, take or self.taken.append, self.transport)
 
+    def answer(self, data: bytes) -> None:
+        """Send *data* back."""
+        self._readers.send(self.fd, data, self.transport)
+
+    def received(self) -> bytes | None:
+        """What has been sent back, so far."""
+        try:
+            return self.far.recv(RECEIVED_BYTES, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return None
+
     def pause(self) -> None:
         """Read no more."""
-        self._readers.pause(self.fd)
+        self._readers.pause(self.fd, self.transport)
 
 
 @contextmanager
@@ -167,3 +192,37 @@ async def test_guest_when_it_is_paused_twice_or_late_then_nothing_happens(
     assert guest.taken == []
     guest.near.close()
     guest.far.close()
+
+
+async def test_answers_when_many_ask_in_one_turn_then_go_out_a_few_at_a_time() -> None:
+    """Whoever was answered first waits for some others and never beyond the turn."""
+    with guests(20) as many:
+        seen: list[list[bytes | None]] = []
+
+        def answer(data: bytes, guest: Guest) -> None:
+            seen.append([each.received() for each in many])
+            guest.answer(data.upper())
+
+        for number, guest in enumerate(many):
+            guest.pause()
+            guest.resume(partial(answer, guest=guest))
+            guest.far.send(b"a%d" % number)
+        await turn()
+        answered = [sum(one is not None for one in row) for row in seen]
+        assert answered == [0] * 16 + [16] + [0] * 3
+        assert [guest.received() for guest in many].count(None) == 16
+        many[0].answer(b"later")
+        assert many[0].received() == b"later"
+
+
+async def test_answer_when_the_other_side_takes_nothing_then_stands_in_its_transport() -> None:
+    """Nothing of it is lost, and what comes behind it stays behind it."""
+    with guests(1) as (one,):
+        large = b"x" * (1 << 22)
+        one.answer(large)
+        one.answer(b"end")
+        taken = b""
+        while (more := one.received()) is not None:
+            taken += more
+        assert 0 < len(taken) < len(large)
+        assert taken + one.transport.waiting == large + b"end"

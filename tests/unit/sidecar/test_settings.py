@@ -23,6 +23,12 @@ from rlmm.sidecar.settings import SidecarSettings
         ("lookups_max", 10_001),
         ("page_max", 1_001),
         ("page_max", True),
+        ("assign_max", 0),
+        ("assign_max", 10_001),
+        ("timeout_ms_max", 0),
+        ("waiting_bytes_max", 0),
+        ("waiting_bytes_total_max", -1),
+        ("greeting_bytes_max", 0),
         ("unix_mode", "999"),
         ("unix_mode", "rw"),
         ("unix_path", " "),
@@ -39,6 +45,12 @@ def test_f97_settings_when_they_mean_nothing_then_refused_by_their_key(
     """Failure scenario F97: every value is judged before anything is opened."""
     with pytest.raises(ConfigError, match=rf"sidecar\.{key} must be"):
         SidecarSettings(**{key: value})
+
+
+def test_ready_timeout_when_above_what_may_be_asked_for_then_refused() -> None:
+    """What the service waits by itself is no longer than a client may ask for."""
+    with pytest.raises(ConfigError, match=r"sidecar\.ready_timeout_ms must not be above"):
+        SidecarSettings(ready_timeout_ms=9, timeout_ms_max=8)
 
 
 def test_settings_when_sound_then_give_mode_and_address() -> None:

@@ -13,8 +13,8 @@ import cramjam
 import pytest
 
 from rlmm.errors import SnapshotCorrupt, SnapshotError
-from rlmm.metadata.codec.encoding import encode_varint
 from rlmm.metadata.segment import PartitionDeleteState
+from rlmm.metadata.varint import encode_varint
 from rlmm.snapshot.decoding import SnapshotReader, verify
 from rlmm.snapshot.encoding import encode
 from rlmm.snapshot.format import BLOCK_BYTES_MAX, Header, encode_header

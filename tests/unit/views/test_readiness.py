@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -90,3 +91,19 @@ def test_life_when_the_log_is_not_reached_then_it_is_life() -> None:
     """Brokers that are away are no reason to be started anew."""
     unreached = replace(UNREACHED, judged_s=0.0)
     assert liveness_view(ProcessStanding({"a": unreached}), 1e9, 60.0)["is_alive"]
+
+
+def test_process_when_a_log_takes_long_to_open_then_names_what_is_waited_for() -> None:
+    """A cluster whose engine began without its log is shown once, as being opened, and where."""
+    process = ProcessStanding(
+        {"a": ALL, "b": UNREACHED}, ("a", "b", "c"), waits={"b": "the log in /data/b"}
+    )
+    shown = readiness_view(process)
+    assert shown["status"] == "starting"
+    assert shown["detail"] == "logs are being opened: b (the log in /data/b), c"
+    clusters: Any = shown["clusters"]
+    assert [(one["cluster"], one["reason"], one["detail"]) for one in clusters] == [
+        ("b", "opening", "its log is being opened: the log in /data/b"),
+        ("c", "opening", "its log is being opened"),
+        ("a", None, ""),
+    ]

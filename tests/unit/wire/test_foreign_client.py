@@ -59,6 +59,9 @@ class Fake:
     def _ping(self) -> None:
         """Nothing."""
 
+    def _status(self) -> object:
+        return {"assignment": "all"}
+
     def _assign(self, leaders: object, followers: object, complete: bool) -> int:
         assert len(values.read_partitions(leaders)) == 1
         assert not values.read_partitions(followers)

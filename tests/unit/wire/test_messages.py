@@ -7,17 +7,21 @@ import msgpack
 import pytest
 
 from rlmm.errors import InvalidArgument, NotReady, ProtocolError
-from rlmm.wire import messages
+from rlmm.wire import forms, messages
+from rlmm.wire.forms import OddMap
 from rlmm.wire.framing import FRAME_BYTES_MAX, HEAD_BYTES
 from rlmm.wire.messages import (
     Answer,
     answer_frame,
     id_of,
+    packed,
+    packed_array,
     read_answer,
     read_request,
     refusal_frame,
     request_frame,
 )
+from rlmm.wire.options import read_read_options
 
 
 def payload_of(data: bytes) -> bytes:
@@ -33,6 +37,26 @@ def test_request_comes_back_as_it_was_sent() -> None:
         "segment_for",
         [[b"\x00", "t", 1], {3: 4, "a": None}],
     )
+
+
+@pytest.mark.parametrize("request_id", [0, 127, 128, 255, 256, 65_535, 65_536, 2**32 - 1])
+@pytest.mark.parametrize("count", [0, 1, 15, 16, 65_535, 65_536])
+def test_answer_when_it_is_packed_already_then_is_the_same(request_id: int, count: int) -> None:
+    """Whatever the id, and however many parts there are, not one byte differs."""
+    parts = [[None, number] for number in range(count)]
+    result = packed_array([packed(part) for part in parts])
+    assert answer_frame(request_id, result) == answer_frame(request_id, parts)
+    assert answer_frame(request_id, packed("one")) == answer_frame(request_id, "one")
+
+
+@pytest.mark.parametrize("request_id", [1, 70_000])
+def test_answer_when_it_is_packed_already_then_fits_a_frame_or_is_refused(request_id: int) -> None:
+    """The limit is that of every answer, to the byte."""
+    result = packed(bytes(100))
+    size = len(payload_of(answer_frame(request_id, result)))
+    assert answer_frame(request_id, result, size) == answer_frame(request_id, bytes(100))
+    with pytest.raises(InvalidArgument, match="fits no frame"):
+        answer_frame(request_id, result, size - 1)
 
 
 def test_answer_and_refusal_come_back_as_they_were_sent() -> None:
@@ -134,9 +158,27 @@ def test_memory_when_lengths_are_made_up_is_bounded_by_the_payload(header: bytes
 
 def test_keys_of_a_map_that_are_chosen_to_collide_are_refused() -> None:
     """Numbers that all fall into one place of a table are no keys: storing them takes for ever."""
-    keys = {number * (2**61 - 1): 0 for number in range(8)}
+    keys = {number * (2**61 - 1): 0 for number in range(1, 8)}
+    _, _, (odd,) = read_request(msgpack.packb([1, "status", [keys]]))
+    assert type(odd) is OddMap
     with pytest.raises(ProtocolError, match="31 bits"):
-        read_request(msgpack.packb([1, "ping", [keys]]))
+        read_request(msgpack.packb([1, "hello", [keys]]))
+    with pytest.raises(ProtocolError, match="31 bits"):
+        read_answer(msgpack.packb([1, None, keys]))
+
+
+@pytest.mark.parametrize("key", [-1, -(2**63), 2**31, 2**64 - 1])
+def test_argument_when_it_is_a_map_with_a_key_out_of_range_then_whoever_reads_it_refuses_it(
+    key: int,
+) -> None:
+    """Failure scenario F61: a wrong number is a wrong argument, and no end of a connection."""
+    request = msgpack.packb([1, "segment_for", [[b"0" * 16, "t", 0], 0, 0, {"at_least": {key: 1}}]])
+    _, _, args = read_request(request)
+    with pytest.raises(InvalidArgument, match=f"^at_least must be .* the key {key}$"):
+        read_read_options(args[3])
+    for read in (forms.flag, forms.mapping, forms.array, forms.uint63, forms.uuid):
+        with pytest.raises(InvalidArgument, match=f"the key {key}"):
+            read(OddMap(key), "it")
 
 
 def test_packers_are_not_shared_between_threads() -> None:

@@ -1,5 +1,9 @@
 """Values, options and hello: what the golden frames do not show of them."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from rlmm.errors import InvalidArgument, UnsupportedVersion
@@ -7,8 +11,19 @@ from rlmm.metadata.ids import TopicIdPartition, Uuid, trusted_segment_id
 from rlmm.metadata.paging import Page, PageKey
 from rlmm.metadata.row import row_of
 from rlmm.metadata.segment import SegmentMetadata
-from rlmm.wire import values
-from rlmm.wire.hello import VERSIONS, Hello, agree, hello_value, read_hello
+from rlmm.wire import rows, values
+from rlmm.wire.hello import (
+    VERSIONS,
+    Hello,
+    HelloAnswer,
+    Limits,
+    agree,
+    hello_answer_value,
+    hello_value,
+    read_hello,
+    read_hello_answer,
+)
+from rlmm.wire.messages import packed
 from rlmm.wire.methods import METHODS
 from rlmm.wire.options import (
     READ_DEFAULTS,
@@ -22,8 +37,14 @@ from rlmm.wire.options import (
     wait_options_value,
     write_options_value,
 )
-from rlmm.wire.questions import next_value, page_key_value, read_page_key, read_segment_answers
-from rlmm.wire.rows import row_value
+from rlmm.wire.questions import (
+    next_value,
+    page_key_value,
+    read_lookups,
+    read_page_key,
+    read_segment_answers,
+)
+from rlmm.wire.rows import packed_row, row_value
 from tests.support.builders import segment_id, started, tp
 from tests.support.wire_frames import SEGMENTS
 
@@ -66,6 +87,33 @@ def test_custom_metadata_of_any_size_is_the_same_by_the_short_way(size: int) -> 
     """Also where its length takes more than one byte of the row."""
     segment = started(1, custom_metadata=bytes(size))
     assert row_value(segment.id.uuid, row_of(segment)) == values.segment_value(segment)
+
+
+@pytest.mark.parametrize("name", SEGMENTS)
+def test_segment_when_it_was_sent_before_then_is_sent_as_it_is_now(name: str) -> None:
+    """What is remembered of a segment is never sent once it has changed."""
+    segment = SEGMENTS[name]
+    uuid, row = segment.id.uuid, row_of(segment)
+    for _ in range(2):
+        assert packed_row(uuid, row) == packed(values.segment_value(segment))
+    changed = replace(segment, size_bytes=segment.size_bytes ^ 1)
+    assert packed_row(uuid, row_of(changed)) == packed(values.segment_value(changed))
+
+
+def test_segments_that_were_sent_when_many_or_large_then_fill_no_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As many small ones are remembered as are allowed, and no large one."""
+    monkeypatch.setattr(rows, "ROWS_KEPT", 10)
+    kept = rows._Rows()
+    row = row_of(started(1))
+    for number in range(100):
+        kept.packed(number.to_bytes(16), row)
+        assert 1 <= len(kept._known) <= 10
+    size = len(kept._known)
+    large = row_of(started(1, custom_metadata=bytes(rows.ROW_BYTES_KEPT)))
+    assert kept.packed(bytes(16), large) == packed(row_value(bytes(16), large))
+    assert len(kept._known) == size
 
 
 def test_segment_that_is_read_is_like_one_that_was_made() -> None:
@@ -135,6 +183,45 @@ def test_hello_when_it_says_more_than_is_known_is_read() -> None:
     """A newer client may say more of itself."""
     said = Hello((1,), "c", "secret")
     assert read_hello({**hello_value(said), "colour": "blue", "nested": [1]}) == said
+
+
+def test_hello_when_answered_by_an_earlier_service_then_it_said_nothing_of_newer_limits() -> None:
+    """What was added is 0 where it is missing, and what was there from the start must be there."""
+    limits = Limits(1, 2, 3, 4, 5, 6, timeout_ms_max=7, assign_max=8)
+    answer = HelloAnswer(1, "s", None, None, None, "admin", "serve", limits)
+    said: Any = hello_answer_value(answer)
+    assert read_hello_answer(said) == answer
+    del said["limits"]["timeout_ms_max"], said["limits"]["assign_max"]
+    earlier = replace(answer, limits=replace(limits, timeout_ms_max=0, assign_max=0))
+    assert read_hello_answer(said) == earlier
+    assert hello_answer_value(earlier) == said
+    del said["limits"]["page_max"]
+    with pytest.raises(InvalidArgument, match="page_max"):
+        read_hello_answer(said)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [read_read_options, read_write_options, read_wait_options],
+    ids=lambda read: read.__name__,
+)
+def test_timeout_when_over_what_is_allowed_then_cut_and_what_is_none_is_refused(
+    read: Callable[..., object],
+) -> None:
+    """Clients of version 1 may say any number of 31 bits, and are not refused for it."""
+    for said, counts in ((0, 0), (499, 499), (500, 500), (501, 500), (2**31 - 1, 500)):
+        assert read({"timeout_ms": said}, 500) == read({"timeout_ms": counts})
+    for wrong in (2**31, -1, True, 5.0, "5"):
+        with pytest.raises(InvalidArgument, match="timeout_ms must be a number from 0 to 2147"):
+            read({"timeout_ms": wrong}, 500)
+
+
+def test_look_ups_when_too_many_then_refused_before_any_is_looked_at() -> None:
+    """A megabyte of nonsense costs no more than its count."""
+    with pytest.raises(InvalidArgument, match="the look-ups must be an array of at most 3, got"):
+        read_lookups([None] * 4, 3)
+    with pytest.raises(InvalidArgument, match="a look-up must be an array of 3"):
+        read_lookups([None] * 3, 3)
 
 
 def test_token_is_not_printed() -> None:

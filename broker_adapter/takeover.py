@@ -1,0 +1,51 @@
+"""
+What a client does when another start of its broker has taken over.
+
+It says so in the log, each time; tries again a few times, since a service that was started anew
+may see it differently; and then gives up for good, so that two processes with one broker id do not
+go on side by side. Invariant: who has given up says why to whoever asks.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from rlmm.errors import Superseded
+
+if TYPE_CHECKING:
+    from broker_adapter.address import Address
+    from broker_adapter.statistics import Figures
+
+_log = logging.getLogger(__name__)
+
+
+class Takeover:
+    """How often in a row it was heard that this start of the broker is over."""
+
+    def __init__(self, address: Address, times_max: int, figures: Figures) -> None:
+        self._address = address
+        self._times_max = times_max
+        self._figures = figures
+        self._times = 0
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing is tried any more."""
+        return self._times >= self._times_max
+
+    def heard(self, error: Superseded) -> Superseded:
+        """Another one has taken over; what to tell who asks from now on."""
+        self._times += 1
+        self._figures.superseded += 1
+        if not self.is_final:
+            _log.warning("at %s this broker's place is taken: %s", self._address, error)
+            return Superseded(str(error))
+        self._figures.has_given_up = True
+        msg = f"{error}. Given up after it was said {self._times} times: a new client is needed"
+        _log.error("at %s this broker's place is taken: %s", self._address, msg)
+        return Superseded(msg)
+
+    def refuted(self) -> None:
+        """The service takes this start for one that may speak."""
+        self._times = 0

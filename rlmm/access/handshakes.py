@@ -1,0 +1,153 @@
+"""
+TLS handshakes of one listener: bounded in number and in time, and counted by how they end.
+
+Whoever has connected and still shakes hands is nobody's connection yet; of these no more than some
+are kept, and the oldest goes first. Invariant: a protocol hears of its connection before anything
+that came through it, and after `close` no handshake is left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    Made: TypeAlias = asyncio.Protocol | asyncio.BufferedProtocol
+
+OUTCOMES: Final = ("done", "refused", "hung-up", "timed-out", "displaced")
+"""How a handshake ends: by what TLS says, by the other side, by time, or for want of room."""
+UNDER_WAY_MAX: Final = 512
+"""At a time; each takes milliseconds, so more of them are silent ones."""
+
+
+class Handshakes:
+    """Encrypts the connections of one listener."""
+
+    def __init__(
+        self, context: ssl.SSLContext, timeout_s: float, under_way_max: int = UNDER_WAY_MAX
+    ) -> None:
+        self._context = context
+        self._timeout_s = timeout_s
+        self._under_way_max = under_way_max
+        self._under_way: dict[_Arriving, asyncio.Task[None]] = {}
+        """In the order in which they came."""
+        self._counts = dict.fromkeys(OUTCOMES, 0)
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many have ended, by how."""
+        return dict(self._counts)
+
+    def factory(self, make: Callable[[], Made]) -> Callable[[], asyncio.Protocol]:
+        """For a listener without TLS of its own: what *make* makes gets what is encrypted."""
+        return lambda: _Arriving(self, make)
+
+    def begin(self, arriving: _Arriving, transport: asyncio.Transport) -> None:
+        """Somebody has connected."""
+        if len(self._under_way) >= self._under_way_max:
+            self._displace(next(iter(self._under_way)))
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(self._shake(arriving, transport), name="TLS handshake")
+        self._under_way[arriving] = task
+
+        def end(_: asyncio.Task[None]) -> None:
+            self._under_way.pop(arriving, None)
+
+        task.add_done_callback(end)
+
+    async def close(self) -> None:
+        """End those that are under way."""
+        tasks = list(self._under_way.values())
+        for arriving in list(self._under_way):
+            self._displace(arriving)
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def _displace(self, arriving: _Arriving) -> None:
+        task = self._under_way.pop(arriving)
+        arriving.is_displaced = True
+        task.cancel()
+
+    async def _shake(self, arriving: _Arriving, transport: asyncio.Transport) -> None:
+        outcome = "hung-up"
+        try:
+            encrypted = await asyncio.get_running_loop().start_tls(
+                transport,
+                arriving,
+                self._context,
+                server_side=True,
+                ssl_handshake_timeout=self._timeout_s,
+            )
+            # There is none where the other side has ended it without a word.
+            if encrypted is not None:
+                outcome = "done"
+                arriving.hand_over(encrypted)
+        except ssl.SSLError:
+            outcome = "refused"
+        except ConnectionAbortedError:
+            outcome = "timed-out"
+        except OSError:
+            outcome = "hung-up"
+        except asyncio.CancelledError:
+            outcome = "displaced"
+            transport.abort()
+            if not arriving.is_displaced:
+                raise
+        finally:
+            self._counts[outcome] += 1
+
+
+class _Arriving(asyncio.Protocol):
+    """A connection until its handshake is over; keeps what comes with the handshake's end."""
+
+    def __init__(self, handshakes: Handshakes, make: Callable[[], Made]) -> None:
+        self._handshakes = handshakes
+        self._make = make
+        self._early = bytearray()
+        self._has_ended = False
+        self._is_lost = False
+        self.is_displaced = False
+        """Whether its place was needed."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin the handshake: nothing of it may come before somebody can understand it."""
+        assert isinstance(transport, asyncio.Transport)
+        transport.pause_reading()
+        self._handshakes.begin(self, transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Something came in the same breath as the handshake's end."""
+        self._early += data
+
+    def eof_received(self) -> bool | None:
+        """So did the end."""
+        self._has_ended = True
+        return None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It is over before it was handed over."""
+        self._is_lost = True
+
+    def hand_over(self, encrypted: asyncio.Transport) -> None:
+        """The connection is that of the protocol it was made for, with what has come so far."""
+        if self._is_lost:
+            return
+        protocol = self._make()
+        encrypted.set_protocol(protocol)
+        protocol.connection_made(encrypted)
+        early = memoryview(self._early)
+        if isinstance(protocol, asyncio.Protocol):
+            if early:
+                protocol.data_received(bytes(early))
+        else:
+            while early:
+                place = memoryview(protocol.get_buffer(len(early)))
+                count = min(len(place), len(early))
+                place[:count] = early[:count]
+                protocol.buffer_updated(count)
+                early = early[count:]
+        if self._has_ended and not protocol.eof_received():
+            encrypted.close()

@@ -1,0 +1,182 @@
+"""TLS handshakes over real sockets: how many at a time, how long, and what comes with their end."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.access.handshakes import Handshakes
+from tests.support.access import Pki
+from tests.support.engines import until
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+    from rlmm.access.handshakes import Made
+
+DEADLINE_S = 30.0
+"""Never reached, unless something is broken."""
+
+
+class Heard:
+    """What a protocol has heard, in its order."""
+
+    def __init__(self) -> None:
+        self.heard: list[object] = []
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """First."""
+        assert transport.get_extra_info("ssl_object") is not None
+        self.heard.append("made")
+
+    def eof_received(self) -> None:
+        """Nothing more comes."""
+        self.heard.append("eof")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Last."""
+        self.heard.append("lost")
+
+    @property
+    def text(self) -> bytes:
+        """All that came."""
+        return b"".join(one for one in self.heard if isinstance(one, bytes))
+
+
+class Plain(Heard, asyncio.Protocol):
+    """Is given bytes."""
+
+    def data_received(self, data: bytes) -> None:
+        """Some."""
+        self.heard.append(data)
+
+
+class Buffered(Heard, asyncio.BufferedProtocol):
+    """Gives the place for bytes, less than what comes at a time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._place = bytearray(4)
+
+    def get_buffer(self, sizehint: int) -> bytearray:
+        """Room for four."""
+        return self._place
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Some."""
+        self.heard.append(bytes(self._place[:nbytes]))
+
+
+@asynccontextmanager
+async def listener(shaking: Handshakes, make: Callable[[], Made]) -> AsyncIterator[tuple[str, int]]:
+    """An address where connections are encrypted by *shaking*."""
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(shaking.factory(make), "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[:2]
+    finally:
+        server.close()
+        await shaking.close()
+
+
+@pytest.fixture
+def pki(tmp_path: Path) -> Pki:
+    """An authority and a server's certificate."""
+    return Pki(tmp_path)
+
+
+def server_side(pki: Pki) -> ssl.SSLContext:
+    """The context of a listener."""
+    context = pki.door().ssl_context()
+    assert context is not None
+    return context
+
+
+@pytest.mark.parametrize("kind", [Plain, Buffered])
+async def test_protocol_when_bytes_come_with_the_handshake_s_end_then_hears_of_them_in_order(
+    pki: Pki, kind: type[Plain] | type[Buffered]
+) -> None:
+    """A client sends its first request in the same segment as its last word of the handshake."""
+    made: list[Heard] = []
+
+    def make() -> Made:
+        protocol = kind()
+        made.append(protocol)
+        return protocol
+
+    shaking = Handshakes(server_side(pki), 10.0)
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    theirs = pki.client().wrap_bio(incoming, outgoing, server_hostname="localhost")
+    async with listener(shaking, make) as address, asyncio.timeout(DEADLINE_S):
+        reader, writer = await asyncio.open_connection(*address)
+        while True:
+            try:
+                theirs.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                writer.write(outgoing.read())
+                incoming.write(await reader.read(65_536))
+        theirs.write(b"hello, ")
+        theirs.write(b"all of it")
+        writer.write(outgoing.read())
+        await until(lambda: bool(made) and made[0].text == b"hello, all of it")
+        assert made[0].heard[0] == "made"
+        writer.close()
+        await until(lambda: "lost" in made[0].heard)
+    assert shaking.counts["done"] == 1
+
+
+async def test_handshakes_when_too_many_are_begun_then_the_oldest_goes(pki: Pki) -> None:
+    """Silent ones cost no more than their number, and keep nobody out."""
+    shaking = Handshakes(server_side(pki), 10.0, under_way_max=2)
+    async with listener(shaking, Plain) as address, asyncio.timeout(DEADLINE_S):
+        silent = [await asyncio.open_connection(*address) for _ in range(3)]
+        assert await silent[0][0].read() == b""
+        trusting = pki.client()
+        _, writer = await asyncio.open_connection(
+            *address, ssl=trusting, server_hostname="localhost"
+        )
+        await until(lambda: shaking.counts["done"] == 1)
+        assert shaking.counts["displaced"] == 2
+        writer.close()
+        for _, one in silent:
+            one.close()
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome"),
+    [(b"GET / HTTP/1.1\r\n\r\n", "refused"), (b"", "timed-out"), (None, "hung-up")],
+    ids=["plain-text", "silent", "gone"],
+)
+async def test_handshake_when_it_fails_then_is_counted_by_how(
+    pki: Pki, said: bytes | None, outcome: str
+) -> None:
+    """What TLS refuses, what takes too long, and who goes away."""
+    shaking = Handshakes(server_side(pki), 0.2)
+    async with listener(shaking, Plain) as address, asyncio.timeout(DEADLINE_S):
+        _, writer = await asyncio.open_connection(*address)
+        if said is None:
+            writer.close()
+        else:
+            writer.write(said)
+        await until(lambda: bool(sum(shaking.counts.values())))
+        assert {name: count for name, count in shaking.counts.items() if count} == {outcome: 1}
+        writer.close()
+
+
+async def test_handshakes_when_the_listener_ends_then_none_is_left(pki: Pki) -> None:
+    """Who is still shaking hands is not waited for."""
+    tasks = asyncio.all_tasks()
+    shaking = Handshakes(server_side(pki), 1_000.0)
+    async with asyncio.timeout(DEADLINE_S):
+        async with listener(shaking, Plain) as address:
+            reader, writer = await asyncio.open_connection(*address)
+            await until(lambda: asyncio.all_tasks() > tasks)
+        assert await reader.read() == b""
+        writer.close()
+        await until(lambda: asyncio.all_tasks() == tasks)

@@ -1,0 +1,206 @@
+"""What a client asks beside its one connection, and what it says where nobody answers there."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from broker_adapter.address import TcpAddress, UnixAddress
+from broker_adapter.client import RemoteLogMetadataClient
+from broker_adapter.settings import ClientSettings
+from rlmm.backoff import Pauses
+from rlmm.errors import AppendUncertain, InvalidArgument, SidecarUnavailable, Stopped
+from tests.support.builders import delete_finished, delete_started, finished, started, tp
+from tests.support.engines import until
+from tests.support.fake_service import FakeService, faking
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+TP = tp()
+SETTINGS = ClientSettings(timeout_s=20.0, reconnect=Pauses(0.01, 0.05))
+SOON = 0.3
+
+
+@pytest.fixture
+async def service() -> AsyncIterator[FakeService]:
+    """A service that listens at a path short enough for a socket."""
+    with tempfile.TemporaryDirectory(prefix="rlmm-") as folder:
+        async with faking(Path(folder) / "s") as made:
+            yield made
+
+
+class ClosedLater(UnixAddress):
+    """A place where nobody is dialled any more once *error* is said."""
+
+    error: BaseException | None = None
+
+    async def dial(self, make: Any) -> Any:
+        """As it is said."""
+        if ClosedLater.error is not None:
+            raise ClosedLater.error
+        return await super().dial(make)
+
+
+@pytest.mark.parametrize(
+    "error", [ConnectionRefusedError(111, "refused"), TimeoutError(), OSError("odd")], ids=repr
+)
+async def test_count_when_nobody_can_be_dialled_then_an_error_of_ours_says_so(
+    service: FakeService, error: OSError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A caller knows our errors, and an event whose answer was lost is uncertain, not crashed."""
+    service.partition_counts.extend([None] * 1_000)
+    async with RemoteLogMetadataClient(
+        ClosedLater(service.path), settings=replace(SETTINGS, timeout_s=SOON)
+    ) as client:
+        await client.add_segment(started("a"))
+        service.silent = {"update_segment"}
+        finishing = asyncio.ensure_future(client.update_segment(finished("a")))
+        await until(lambda: service.held != [], 10)
+        service.hang_up(service.connections[0])
+        await until(lambda: len(service.connections) >= 2, 10)
+        monkeypatch.setattr(ClosedLater, "error", error)
+        with pytest.raises(AppendUncertain):
+            await finishing
+        loop = asyncio.get_running_loop()
+        with pytest.raises(SidecarUnavailable):
+            await client._link.partition_count(loop.time() + SOON)
+
+
+async def test_count_when_it_is_not_known_yet_then_asked_again_until_it_is(
+    service: FakeService,
+) -> None:
+    """An event that is known to have had its effect is not called uncertain for a count."""
+    service.partition_counts.extend([None] * 4)
+    async with RemoteLogMetadataClient(service.address, settings=SETTINGS) as client:
+        await client.add_segment(started("a"))
+        service.hang_up_after["update_segment"] = 1
+        assert (await client.update_segment(finished("a"))).verdict == "duplicate"
+
+
+async def test_count_when_the_client_is_closed_meanwhile_then_stopped_at_once() -> None:
+    """Nobody waits for a deadline that is far away, on whatever connection he is."""
+    async with asyncio.timeout(10):
+        taken: list[asyncio.StreamWriter] = []
+
+        async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            taken.append(writer)
+
+        with tempfile.TemporaryDirectory(prefix="rlmm-") as folder:
+            server = await asyncio.start_unix_server(serve, Path(folder) / "s")
+            client = RemoteLogMetadataClient(
+                UnixAddress(Path(folder) / "s"), settings=replace(SETTINGS, connect_timeout_s=60.0)
+            )
+            deadline_s = asyncio.get_running_loop().time() + 60.0
+            counting = asyncio.ensure_future(client._link.partition_count(deadline_s))
+            await until(lambda: len(taken) == 2, 5)
+            begin_s = time.monotonic()
+            await client.close()
+            with pytest.raises(Stopped):
+                await counting
+            with pytest.raises(Stopped):
+                await client._link.partition_count(deadline_s)
+            assert time.monotonic() - begin_s < 5
+            server.close()
+            for writer in taken:
+                writer.transport.abort()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [TcpAddress("127.0.0.1", 70_000), TcpAddress("a..b", 1)],
+    ids=["port", "host"],
+)
+async def test_address_that_there_cannot_be_then_refused_to_who_asks(
+    address: TcpAddress,
+) -> None:
+    """It is no outage that waiting would help."""
+    async with RemoteLogMetadataClient(address, settings=SETTINGS) as client:
+        async with asyncio.timeout(10):
+            with pytest.raises(InvalidArgument, match="is no address"):
+                await client.ping()
+
+
+async def test_f54_end_of_deletion_when_its_answer_is_lost_then_uncertain_and_never_a_duplicate(
+    service: FakeService,
+) -> None:
+    """Failure scenario F54: nothing there may also mean that nothing ever was."""
+    async with RemoteLogMetadataClient(service.address, settings=SETTINGS) as client:
+        service.hang_up_before["update_segment"] = 1
+        with pytest.raises(AppendUncertain, match="nothing ever was"):
+            await client.update_segment(delete_finished("never"))
+        for event in (finished("a"), delete_started("a")):
+            if event.state == 1:
+                await client.add_segment(started("a"))
+            await client.update_segment(event)
+        service.hang_up_after["update_segment"] = 1
+        with pytest.raises(AppendUncertain):
+            await client.update_segment(delete_finished("a"))
+    place = service.kept.place_of(TP)
+    assert service.kept.shards[place].position == 4
+
+
+@pytest.mark.parametrize(
+    "at_least", [{-1: 0}, {2**31: 0}, {0: 2**63}, {"0": 0}, {0: 0.5}, {True: 0}], ids=str
+)
+async def test_f61_at_least_when_it_cannot_be_meant_then_refused_and_nothing_is_sent(
+    service: FakeService, at_least: Any
+) -> None:
+    """Failure scenario F61: a caller's mistake is told at once, and is no outage."""
+    async with RemoteLogMetadataClient(service.address, settings=SETTINGS) as client:
+        await client.ping()
+        async with asyncio.timeout(10):
+            with pytest.raises(InvalidArgument):
+                await client.segment_for(TP, 0, 0, at_least=at_least)
+        assert service.connections[0].methods == ["ping"]
+
+
+async def test_assignment_when_one_message_has_no_room_for_it_then_added_and_never_cut(
+    service: FakeService,
+) -> None:
+    """Nothing is taken away for a moment while it is said, and what went meanwhile is named."""
+    service.limits = replace(service.limits, assign_max=100)
+    every = [tp("t", number) for number in range(250)]
+    async with RemoteLogMetadataClient(service.address, broker_id=1, settings=SETTINGS) as client:
+        await client.ping()
+        client.on_partition_leadership_changes(every[:120], every[120:])
+        await until(lambda: client.statistics().is_assignment_told, 10)
+        assert set(service.kept.shares[1]) == set(every)
+        await service.end()
+        await until(lambda: not client.statistics().is_connected, 10)
+        client.on_stop_partitions(every[:10])
+        client.on_partition_leadership_changes(every[:5], [])
+        await service.begin()
+        await until(lambda: client.statistics().is_assignment_told, 10)
+        await client.ping()
+        assert set(service.kept.shares[1]) == {*every[:5], *every[10:]}
+        told = [(method, args) for method, args in service.connections[-1].asked if args]
+        assert [method for method, _ in told] == ["assign"] * 3 + ["stop_partitions"]
+        assert all(len(args[0]) + len(args[1]) <= 100 for _, args in told[:3])
+        assert not any(args[2] for _, args in told[:3])
+        client.on_stop_partitions(every[100:])
+        await until(lambda: client.statistics().is_assignment_told, 10)
+        service.hang_up(service.connections[-1])
+        await until(lambda: client.statistics().connections == 3, 10)
+        await client.ping()
+        (method, (leaders, followers, complete)) = service.connections[-1].asked[0]
+        assert (method, len(leaders) + len(followers), complete) == ("assign", 95, True)
+
+
+async def test_assignment_when_names_are_long_then_each_message_fits_into_a_frame(
+    service: FakeService,
+) -> None:
+    """A frame of the service is never exceeded, which would end every connection anew."""
+    every = [tp("n" * 249, number) for number in range(900)]
+    async with RemoteLogMetadataClient(service.address, broker_id=1, settings=SETTINGS) as client:
+        client.on_partition_leadership_changes(every, [])
+        await client.ping()
+        await until(lambda: client.statistics().is_assignment_told, 10)
+        assert set(service.kept.shares[1]) == set(every)
+        assert client.statistics().connections == 1

@@ -1,0 +1,185 @@
+"""Two starts of one broker: one of them is over, and everybody can see which and why."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import tempfile
+from collections import deque
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from broker_adapter.address import UnixAddress
+from broker_adapter.client import RemoteLogMetadataClient
+from broker_adapter.settings import ClientSettings
+from rlmm.assignment import Assignment
+from rlmm.backoff import Pauses
+from rlmm.errors import InvalidArgument, NotPermitted, NotReady, Stopped, Superseded
+from rlmm.metadata.ids import Uuid
+from tests.support.builders import started, tp
+from tests.support.engines import World, until
+from tests.support.fake_service import FakeService, faking
+from tests.support.sidecars import listening
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+TP, OTHER = tp(), tp("others", 1, Uuid.of(7, 7))
+SETTINGS = ClientSettings(timeout_s=20.0, reconnect=Pauses(0.01, 0.05))
+OVER = "broker 1 was started again since"
+
+
+@pytest.fixture
+async def service() -> AsyncIterator[FakeService]:
+    """A service that listens at a path short enough for a socket."""
+    with tempfile.TemporaryDirectory(prefix="rlmm-") as folder:
+        async with faking(Path(folder) / "s") as made:
+            yield made
+
+
+def client_of(service: FakeService, **options: Any) -> RemoteLogMetadataClient:
+    """A broker's client that comes back quickly."""
+    return RemoteLogMetadataClient(
+        service.address, broker_id=1, settings=replace(SETTINGS, **options)
+    )
+
+
+async def test_clients_of_two_starts_then_the_earlier_one_says_so_and_gives_up_for_good(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Who came later and spoke has the broker; the other one is refused by name, and told why."""
+    world = World()
+    async with (
+        world.engine(assignment=Assignment.awaited()) as engine,
+        listening(engine, follows_brokers=True) as served,
+    ):
+        address = UnixAddress(served.path)
+        async with RemoteLogMetadataClient(address, broker_id=1, settings=SETTINGS) as first:
+            first.on_partition_leadership_changes([TP], [])
+            await first.wait_ready(TP)
+            async with RemoteLogMetadataClient(address, broker_id=1, settings=SETTINGS) as again:
+                await again.ping()
+                await first.wait_ready(TP)
+                assert engine.assignment.user == {TP}
+                again.on_partition_leadership_changes([OTHER], [])
+                await again.wait_ready(OTHER)
+                with pytest.raises(Superseded, match="two brokers have one id"):
+                    await first.segment_for(TP, 0, 0)
+                await until(lambda: first.statistics().has_given_up, 10)
+                for asked in (first.is_ready(TP), first.add_segment(started("a")), first.ping()):
+                    with pytest.raises(Superseded, match="Given up after it was said 3 times"):
+                        await asked
+                assert not first.statistics().is_connected
+                assert first.statistics().superseded == 3
+                await again.wait_ready(OTHER)
+                assert engine.assignment.user == {TP, OTHER}  # it may be about to say that, too
+                assert not await again.is_ready(TP)
+                again.on_stop_partitions([TP])
+                await until(lambda: engine.assignment.user == {OTHER}, 10)
+                assert again.statistics().connections == 1
+        assert served.sidecar.statistics().takeovers == 1
+    said = [(line.name, line.levelname) for line in caplog.records if OVER in line.message]
+    assert said.count(("broker_adapter.takeover", "WARNING")) == 2
+    assert said.count(("broker_adapter.takeover", "ERROR")) == 1
+    assert said.count(("rlmm.sidecar.starts", "WARNING")) == 1
+
+
+async def test_clients_of_one_start_when_they_share_their_instance_then_all_are_answered() -> None:
+    """Several clients of one process are one broker, whichever says what it has."""
+    world = World()
+    instance = Uuid.of(1, 2)
+    async with (
+        world.engine(assignment=Assignment.awaited()) as engine,
+        listening(engine, follows_brokers=True) as served,
+    ):
+        address = UnixAddress(served.path)
+        async with (
+            RemoteLogMetadataClient(address, broker_id=1, instance=instance) as one,
+            RemoteLogMetadataClient(address, broker_id=1, instance=instance) as two,
+        ):
+            one.on_partition_leadership_changes([TP], [])
+            await two.wait_ready(TP)
+            await two.ping()
+            await one.ping()
+            assert served.sidecar.statistics().takeovers == 0
+
+
+async def test_client_when_its_place_is_taken_then_what_it_asked_before_is_still_answered(
+    service: FakeService,
+) -> None:
+    """An event that is under way has its own outcome; nothing more is asked meanwhile."""
+    async with client_of(service) as client:
+        client.on_partition_leadership_changes([TP], [])
+        service.silent = {"add_segment"}
+        writing = asyncio.ensure_future(client.add_segment(started("a")))
+        await until(lambda: service.held != [], 10)
+        service.refusals["ping"] = deque([Superseded(OVER)])
+        service.greetings.extend(Superseded(OVER) for _ in range(10))
+        with pytest.raises(Superseded):
+            await client.ping()
+        with pytest.raises(Superseded):
+            await client.ping()
+        assert not writing.done()
+        ((served, answer),) = service.held
+        assert served.writer is not None
+        served.writer.write(answer)
+        assert (await writing).verdict == "applied"
+        await until(lambda: client.statistics().has_given_up, 10)
+        assert len(service.connections) == 3
+        await asyncio.sleep(0.2)
+        assert len(service.connections) == 3
+    with pytest.raises(Stopped):
+        await client.ping()
+
+
+async def test_client_when_the_next_service_knows_of_no_other_start_then_goes_on(
+    service: FakeService,
+) -> None:
+    """Once is not for good: a service that is replaced may have been told by somebody wrong."""
+    async with client_of(service, superseded_max=2) as client:
+        for _ in range(5):
+            client.on_partition_leadership_changes([TP], [])
+            await until(lambda: client.statistics().is_assignment_told, 10)
+            service.refusals["assign"] = deque([Superseded(OVER)])
+            client.on_partition_leadership_changes([OTHER], [])
+            await until(lambda: not service.refusals["assign"], 10)
+            await until(lambda: client.statistics().is_connected, 10)
+            await client.wait_ready(OTHER)
+        assert client.statistics().superseded == 5
+        assert not client.statistics().has_given_up
+
+
+async def test_client_when_it_asks_nothing_then_hears_of_it_by_its_own_ping(
+    service: FakeService,
+) -> None:
+    """A client that waits is not left in the belief that all is well."""
+    service.greetings.clear()
+    async with client_of(service, idle_s=0.05) as client:
+        await until(lambda: client.statistics().is_connected, 10)
+        service.refusals["ping"] = deque([Superseded(OVER)])
+        service.greetings.extend(Superseded(OVER) for _ in range(2))
+        await until(lambda: client.statistics().has_given_up, 10)
+
+
+async def test_assignment_when_refused_for_a_reason_that_stays_then_said_in_the_log(
+    service: FakeService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What an operator has to repair is not tried again in silence."""
+    async with client_of(service) as client:
+        service.refusals["assign"] = deque([NotPermitted("not you")] * 3)
+        client.on_partition_leadership_changes([TP], [])
+        with pytest.raises(NotReady):
+            await client.segment_for(TP, 0, 0, timeout_s=0.05)
+        await until(lambda: client.statistics().is_assignment_told, 10)
+    said = [line for line in caplog.records if "not you" in line.message]
+    assert {line.levelno for line in said} == {logging.WARNING}
+
+
+@pytest.mark.parametrize("value", [0, -1, True, 1.5])
+def test_superseded_max_when_it_is_no_number_above_0_then_refused(value: Any) -> None:
+    """A client that gives up before it has begun is of no use."""
+    with pytest.raises(InvalidArgument, match="superseded_max"):
+        ClientSettings(superseded_max=value)

@@ -1,0 +1,66 @@
+"""Requests that are no HTTP, or nearly: refused as all others, and nothing of them is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.http_servers import BEARER, READING, process_of, showing
+
+if TYPE_CHECKING:
+    from tests.support.http_servers import HttpClient
+
+DEADLINE_S = 30.0
+"""Never reached, unless something is broken."""
+ASKED = f"POST /v1/segments-for HTTP/1.1\r\nHost: x\r\n{BEARER}\r\n"
+
+
+async def told(client: HttpClient, sent: str) -> tuple[int, str]:
+    """The status and all that comes back until the connection is closed."""
+    reader, writer = await asyncio.open_connection(*client.server.addresses[0])
+    writer.write(sent.encode("latin-1"))
+    async with asyncio.timeout(DEADLINE_S):
+        text = (await reader.read()).decode()
+    writer.close()
+    return int(text.split()[1]), text
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (f"GET /livez HTTP/1.1\r\nHost: x\r\n{BEARER}\0\r\n\r\n", 400),
+        (f"GET /livez HTTP/1.1\r\nHost: x\r\n{BEARER}\r\r\n\r\n", 400),
+        (f"GET /livez HTTP/1.1\r\nHost: x\r\nAutho rization: {READING}\r\n\r\n", 400),
+        (f"GET /livez HTTP/1.1\r\nHost: x\r\n{BEARER}{READING * 500}\r\n\r\n", 400),
+        (f"G\x01T /livez?token={READING} HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+        (f"{ASKED}Transfer-Encoding: chunked\r\n\r\nzz{READING}\r\n", 400),
+        (f"{ASKED}Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\nhello", 400),
+        (f"GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: {READING}\r\n\r\n", 417),
+    ],
+    ids=["zero", "carriage-return", "name", "long", "method", "chunk", "gzip", "expect"],
+)
+async def test_request_when_it_is_no_http_then_is_refused_and_nothing_of_it_is_shown(
+    sent: str, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No token is logged or sent back, and no stranger has lines of level error written."""
+    caplog.set_level(logging.DEBUG)
+    async with showing(process=process_of()) as client:
+        got, text = await told(client, sent)
+        head, _, body = text.partition("\r\n\r\n")
+        assert (got, json.loads(body)["error"]["code"]) == (status, "invalid-argument")
+        assert sum(n for (_, code), n in client.server.figures.answers.items() if code == got) == 1
+    assert "aiohttp" not in head
+    assert READING not in text
+    assert READING not in caplog.text
+    assert [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING] == []
+
+
+async def test_answer_then_does_not_tell_what_the_service_is_built_with() -> None:
+    """Who looks for a version with a known hole finds none in the head of an answer."""
+    async with showing(process=process_of()) as client:
+        for path in ("/livez", "/metrics", "/nowhere", "/v1/status"):
+            assert (await client.get(path)).headers["Server"] == "rlmm"

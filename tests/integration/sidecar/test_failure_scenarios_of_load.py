@@ -1,0 +1,131 @@
+"""The failure scenarios of concurrency and cost, as clients of the socket meet them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any, Never
+
+import pytest
+
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.slots import Slots
+from rlmm.wire.values import segment_value
+from tests.support.builders import finished, segment_id, started
+from tests.support.engines import World, until, until_open
+from tests.support.frames import greeted, wire
+from tests.support.shards import state_of
+from tests.support.sidecar_clients import ORDERS, PLACES, packed, serving
+from tests.support.sidecars import listening
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.support.frames import FrameClient
+
+READERS = 32
+REPLAYED = 10_000
+"""Events: some forty turns of the event loop."""
+WRITES = 200
+
+
+async def asked_until(client: FrameClient, args: list[Any], replayed: asyncio.Event) -> int:
+    """How many look-ups are answered, one after the other, until all is read."""
+    count = 0
+    while not replayed.is_set():
+        assert await client.call("segment_for", *args) is not None
+        count += 1
+    return count
+
+
+async def test_f85_readers_while_much_is_read_then_each_is_answered_all_along() -> None:
+    """Failure scenario F85: a replay gives every client its turn, and none waits for its end."""
+    world = World(PLACES)
+    other = world.partition_on((world.place(ORDERS) + 1) % PLACES)
+    world.store(started(segment_id(1, other)), finished(segment_id(1, other)))
+    place = world.place(ORDERS)
+    world.script.stall(place)
+    value = started(segment_id(2, ORDERS))
+    for _ in range(REPLAYED):
+        world.store(value)
+    async with AsyncExitStack() as stack:
+        engine = await stack.enter_async_context(world.engine())
+        served = await stack.enter_async_context(listening(engine))
+        await until_open(engine, world.place(other))
+        readers = [await stack.enter_async_context(greeted(served.path)) for _ in range(READERS)]
+        replayed = asyncio.Event()
+        asking = [
+            asyncio.create_task(asked_until(reader, [wire(other), 0, 5], replayed))
+            for reader in readers
+        ]
+        world.script.resume(place)
+        await until_open(engine, place)
+        replayed.set()
+        counts = await asyncio.gather(*asking)
+        assert min(counts) >= 10
+        found = await readers[0].call("segment", wire(ORDERS), value.id.uuid)
+        assert found == packed(value, 0)
+
+
+async def test_f90_writes_when_many_wait_then_cost_no_thread_and_reads_go_on() -> None:
+    """Failure scenario F90: waiting writes of one client are answered when they can be."""
+    async with serving() as (world, client):
+        place = world.place(ORDERS)
+        world.script.stall(place)
+        threads = threading.active_count()
+        waiting = [
+            client.send("add_segment", wire(ORDERS), segment_value(started(segment_id(n, ORDERS))))
+            for n in range(WRITES)
+        ]
+        await until(lambda: world.topic.partitions[place].next_offset == WRITES)
+        assert await client.call("is_ready", wire(ORDERS)) is True
+        assert await client.call("read_token") == dict.fromkeys(range(PLACES), -1)
+        assert threading.active_count() == threads
+        world.script.resume(place)
+        told: list[Any] = [(await client.answer(request_id)).result for request_id in waiting]
+        assert sorted(told) == [[place, n, "applied"] for n in range(WRITES)]
+
+
+class Untouchable(dict[bytes, bytes]):
+    """Rows that must not be looked at."""
+
+    def _refuse(self, *_: object) -> Never:
+        raise AssertionError("a question about sizes touched the rows")
+
+    def __iter__(self) -> Iterator[bytes]:
+        self._refuse()
+
+    __getitem__ = get = keys = values = items = __contains__ = __len__ = _refuse
+
+
+@pytest.mark.breaks_shards
+async def test_f92_sizes_when_asked_by_the_socket_then_no_segment_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Failure scenario F92: the sizes of a partition are its counters', however large it is."""
+    shards: dict[int, PythonShard] = {}
+
+    class Remembered(PythonShard):
+        """Known to the test."""
+
+        def __init__(self, partition: int, *options: Any, **more: Any) -> None:
+            super().__init__(partition, *options, **more)
+            shards[partition] = self
+
+    async with serving(make_shard=Remembered) as (world, client):
+        for number in range(50):
+            segment = segment_id(number, ORDERS)
+            start = number * 10
+            world.store(started(segment, start, start + 9, size_bytes=7), finished(segment))
+        token = {world.place(ORDERS): 99}
+        read = await client.call("remote_log_size", wire(ORDERS), None, {"at_least": token})
+        assert read == 350
+        state = state_of(shards[world.place(ORDERS)], ORDERS)
+        state.rows = Untouchable()
+        state.epochs[0].unreferenced = None  # type: ignore[assignment]
+        monkeypatch.setattr(Slots, "__iter__", None)
+        monkeypatch.setattr(Slots, "ids", None)
+        for epoch, size in ((None, 350), (0, 350), (1, 0)):
+            assert await client.call("remote_log_size", wire(ORDERS), epoch) == size
+        assert await client.call("highest_offset", wire(ORDERS), 0) == 499

@@ -1,0 +1,130 @@
+"""Clusters at addresses, and a process that learns them: each with its metadata in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rlmm.assignment import Assignment
+from rlmm.engine import EngineSettings
+from rlmm.engines import EnginePlan, OpenLog, Service
+from rlmm.errors import LogUnavailable
+from rlmm.http.sources import Sources
+from rlmm.log.memory import MemoryLog
+from rlmm.log.memory_topic import MemoryTopic
+from rlmm.log.protocol import LogStatistics
+from rlmm.pump.settings import PumpSettings
+from rlmm.sidecar.clusters import Clusters
+from rlmm.sidecar.learning import ProcessEngines
+from tests.support.engines import ROOM
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+    from rlmm.views.readiness import ProcessStanding
+
+AWAY = LogUnavailable, "nobody answers"
+QUICK = EngineSettings(pump=PumpSettings(retry_first_ms=50, retry_last_ms=200), memory=ROOM)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteStatistics(LogStatistics):
+    """Of a log that others keep."""
+
+    is_connected: bool
+
+
+class RemoteLog(MemoryLog):
+    """A log at an address, where nobody may answer any more."""
+
+    def __init__(self, topic: MemoryTopic, is_lost: Callable[[], bool]) -> None:
+        super().__init__(topic)
+        self._remote = topic
+        self._is_lost = is_lost
+
+    def statistics(self) -> RemoteStatistics:  # type: ignore[override]
+        """Whether anybody answers."""
+        return RemoteStatistics(self._remote.fault is None and not self._is_lost())
+
+
+class Addresses:
+    """A process that learns clusters, and what is at the addresses that it hears of."""
+
+    def __init__(self, folder: Path, clusters_max: int) -> None:
+        self.folder = folder
+        self.at: dict[str, MemoryTopic] = {}
+        """What is at each address; nobody answers at others."""
+        self.opened: list[tuple[str, str]] = []
+        """Each log that was opened: the cluster, and where it was looked for."""
+        self.lost = False
+        """Whether the logs that are open do not reach anybody."""
+        self.opening: BaseException | None = None
+        """What opening a log fails of, while it is set."""
+        self.failing: asyncio.Queue[BaseException] = asyncio.Queue()
+        """What a log that is followed fails of next."""
+        self.engines = ProcessEngines(
+            folder, self._plan, clusters_max=clusters_max, follows_brokers=lambda _: True
+        )
+        self.service = Service({"clusters": self.engines.run})
+        self.engines.begin(self.service)
+        self.clusters = Clusters(self.engines, brokers_max=10)
+
+    def put(self, address: str, cluster_id: str) -> MemoryTopic:
+        """A cluster of this id, with an empty log, is at this address from now on."""
+        topic = self.at[address] = MemoryTopic(1)
+        topic.cluster_id = cluster_id
+        return topic
+
+    def standing(self) -> ProcessStanding:
+        """What the process shows of itself."""
+        sources = Sources("test")
+        sources.begin(self.service)
+        return sources.standing()
+
+    def looked(self, cluster_id: str) -> list[str]:
+        """Where the cluster was looked for, in order, each place once in a row."""
+        places = [address for name, address in self.opened if name == cluster_id]
+        return [one for one, before in zip(places, [None, *places], strict=False) if one != before]
+
+    def _plan(self, cluster_id: str, servers: tuple[str, ...]) -> EnginePlan:
+        address = ",".join(servers)
+
+        async def open_log() -> OpenLog:
+            self.opened.append((cluster_id, address))
+            if self.opening is not None:
+                raise self.opening
+            topic = self.at.get(address)
+            if topic is None:
+                topic = MemoryTopic(1)
+                topic.fault = AWAY
+            return OpenLog(RemoteLog(topic, lambda: self.lost), self._beside)
+
+        return EnginePlan(
+            cluster_id,
+            open_log,
+            Assignment.awaited(),
+            QUICK,
+            None,
+            is_observer=False,
+            cluster_id=cluster_id,
+        )
+
+    async def _beside(self) -> None:
+        raise await self.failing.get()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Addresses]:
+        """The process, as long as the block."""
+        task = asyncio.create_task(self.service.run())
+        try:
+            yield self
+        finally:
+            self.service.refuse("the test is over")
+            task.cancel()
+            await asyncio.wait([task])
+            await self.service.close()
+        if not task.cancelled():
+            task.result()

@@ -1,0 +1,92 @@
+"""The token that the service makes for its own user."""
+
+from __future__ import annotations
+
+import stat
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.access.door import OWN_CLIENT, Door
+from rlmm.access.own_token import own_token
+from rlmm.access.roles import Peer, Role
+from rlmm.access.settings import AccessSettings, TlsSettings
+from rlmm.errors import ConfigError, NotPermitted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEY = "http.token_file"
+
+
+def test_own_token_when_there_is_none_then_is_made_for_its_user_alone(tmp_path: Path) -> None:
+    """Random, in a file that nobody else may read, and nothing is left beside it."""
+    file = tmp_path / "http.token"
+    token = own_token(file, KEY)
+    assert own_token(tmp_path / "other", KEY) != token
+    assert len(token) == 64
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert {path.name for path in tmp_path.iterdir()} == {"http.token", "other"}
+
+
+def test_own_token_when_there_is_one_then_stays_until_it_is_removed(tmp_path: Path) -> None:
+    """Scripts that read it go on; whoever wants another one removes the file."""
+    file = tmp_path / "http.token"
+    token = own_token(file, KEY)
+    assert own_token(file, KEY) == token
+    file.unlink()
+    assert own_token(file, KEY) != token
+
+
+def test_own_token_when_others_may_read_it_then_is_refused(tmp_path: Path) -> None:
+    """It would be a token of everybody."""
+    file = tmp_path / "http.token"
+    own_token(file, KEY)
+    file.chmod(0o644)
+    with pytest.raises(ConfigError, match=r"http\.token_file .*chmod o="):
+        own_token(file, KEY)
+
+
+@pytest.mark.parametrize("text", ["", "short", "two tokens-0123456789"])
+def test_own_token_when_the_file_holds_something_else_then_is_refused_and_not_shown(
+    tmp_path: Path, text: str
+) -> None:
+    """Nothing is overwritten that somebody else may have put there."""
+    file = tmp_path / "http.token"
+    file.write_text(text)
+    file.chmod(0o600)
+    with pytest.raises(ConfigError, match="must hold one token") as caught:
+        own_token(file, KEY)
+    assert not text or text not in str(caught.value)
+    assert file.read_text() == text
+
+
+def test_own_token_when_it_cannot_be_written_then_that_is_a_named_refusal(tmp_path: Path) -> None:
+    """The key and the file are named."""
+    with pytest.raises(ConfigError, match=r"http\.token_file .*cannot be written"):
+        own_token(tmp_path / "missing/http.token", KEY)
+
+
+def test_own_token_when_taken_later_then_is_one_from_then_on() -> None:
+    """A data folder that hangs at the start costs nobody the token for good."""
+    token = "0123456789abcdef"
+    door = Door(AccessSettings(), TlsSettings())
+    with pytest.raises(NotPermitted):
+        door.identify(Peer("tcp"), token)
+    door.take_own(token)
+    assert door.is_valid(door.identify(Peer("tcp"), token))
+    assert (door.knows_somebody, door.statistics().tokens) == (True, 1)
+    door.look()
+    assert door.identify(Peer("tcp"), token).name == OWN_CLIENT
+
+
+def test_own_token_when_shown_then_gives_the_role_of_a_reader() -> None:
+    """Wherever it is shown, and not without encryption over a network."""
+    token = "0123456789abcdef"
+    door = Door(AccessSettings(), TlsSettings(), own_token=token)
+    client = door.identify(Peer("tcp"), token)
+    assert (client.name, client.role) == (OWN_CLIENT, Role.READER)
+    assert door.is_valid(client)
+    assert door.knows_somebody
+    with pytest.raises(NotPermitted):
+        door.identify(Peer("tcp", is_private=False), token)

@@ -1,0 +1,54 @@
+"""What a link says of the assignment on its next connection, however the one before ended."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from broker_adapter.address import UnixAddress
+from broker_adapter.calls import Room
+from broker_adapter.link import Link
+from broker_adapter.settings import ClientSettings
+from broker_adapter.statistics import Figures
+from rlmm.wire.hello import Hello
+from tests.support.builders import tp
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class FakeConnection:
+    """Takes whatever is sent; a test answers."""
+
+    def __init__(self) -> None:
+        self.is_lost = False
+        self.sent: list[tuple[str, Sequence[object]]] = []
+        self.answers: list[asyncio.Future[object]] = []
+
+    def send(self, method: str, args: Sequence[object]) -> asyncio.Future[object]:
+        """Remember it."""
+        self.sent.append((method, args))
+        self.answers.append(asyncio.get_running_loop().create_future())
+        return self.answers[-1]
+
+
+async def test_stop_when_the_connection_was_just_lost_then_said_on_the_next() -> None:
+    """What was taken away after the answer came, and never sent, is not taken as accepted by it."""
+    link = Link(
+        UnixAddress(Path("nowhere")),
+        Hello((1,), "test"),
+        ClientSettings(),
+        Figures({}),
+    )
+    link._assignment.room = Room(partitions=1)
+    connection: Any = FakeConnection()
+    link._connection = connection
+    link.change([tp("orders", 0), tp("orders", 1), tp("orders", 2)], [])
+    for answer in connection.answers:
+        answer.set_result(1)
+    connection.is_lost = True
+    link.stop([tp("orders", 2)])
+    await asyncio.sleep(0)
+    said = [call.method for call in link._assignment.whole()]
+    assert said == ["assign", "assign", "stop_partitions"]

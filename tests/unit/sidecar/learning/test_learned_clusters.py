@@ -1,0 +1,341 @@
+"""Clusters that brokers tell of: which are learned, where they are, and how they come back."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.assignment import Assignment
+from rlmm.errors import LogDamaged, NotReady, RlmmError, WrongCluster
+from rlmm.sidecar.learned import read_learned, write_learned
+from rlmm.sidecar.trials import AT_A_TIME_MAX
+from tests.support.addresses import AWAY, Addresses
+from tests.support.engines import until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rlmm.engine import Engine
+
+OLD, NEW = "old:9092", "new:9092"
+
+
+def say(process: Addresses, cluster_id: str, bootstrap: str | None = None) -> Engine | RlmmError:
+    """What a broker's hello comes to."""
+    try:
+        return process.clusters.find(cluster_id, bootstrap, may_teach=True)
+    except RlmmError as error:
+        return error
+
+
+async def say_until_reached(
+    process: Addresses, cluster_id: str, bootstrap: str | None = None, timeout_s: float = 30.0
+) -> Engine:
+    """Say hello again and again, as a broker does, until its cluster is reached."""
+    async with asyncio.timeout(timeout_s):
+        while True:
+            found = say(process, cluster_id, bootstrap)
+            if not isinstance(found, RlmmError) and process.service.is_reached(cluster_id):
+                return found
+            await asyncio.sleep(0.1)
+
+
+async def kept(process: Addresses) -> dict[str, str]:
+    """What is remembered over a restart."""
+    return await asyncio.to_thread(read_learned, process.folder)
+
+
+async def test_cluster_when_another_that_was_learned_is_not_reached_then_learned(
+    tmp_path: Path,
+) -> None:
+    """Whose cluster an engine is to follow is known of one that was learned, reached or not."""
+    await asyncio.to_thread(write_learned, tmp_path, {"blue": OLD})
+    process = Addresses(tmp_path, 2)
+    process.put(NEW, "green")
+    async with process.running():
+        await until(lambda: "blue" in process.service.engines)
+        green = await say_until_reached(process, "green", NEW)
+        assert say(process, "blue", OLD) is process.service.engines["blue"] is not green
+        assert await kept(process) == {"blue": OLD, "green": NEW}
+
+
+async def test_address_when_the_cluster_is_not_reached_and_found_elsewhere_then_followed_there(
+    tmp_path: Path,
+) -> None:
+    """Brokers move: who was learned at one address is kept at the one where it answers now."""
+    process = Addresses(tmp_path, 1)
+    old = process.put(OLD, "blue")
+    async with process.running():
+        first = await say_until_reached(process, "blue", OLD)
+        old.fault = AWAY
+        process.at[NEW] = old  # the same brokers
+        process.put(NEW, "blue")
+        second = await say_until_reached(process, "blue", NEW, timeout_s=90.0)
+        assert second is not first
+        assert process.looked("blue") == [OLD, NEW]
+        assert await kept(process) == {"blue": NEW}
+        assert process.standing().missing == {}
+
+
+async def test_address_when_learned_before_and_moved_meanwhile_then_followed_there(
+    tmp_path: Path,
+) -> None:
+    """A service that comes back finds its cluster again as soon as a broker tells where it is."""
+    await asyncio.to_thread(write_learned, tmp_path, {"blue": OLD})
+    process = Addresses(tmp_path, 1)
+    process.put(NEW, "blue")
+    async with process.running():
+        await until(lambda: "blue" in process.service.engines)
+        await say_until_reached(process, "blue", NEW)
+        assert await kept(process) == {"blue": NEW}
+
+
+async def test_address_when_the_engine_reaches_its_cluster_then_nothing_told_changes_anything(
+    tmp_path: Path,
+) -> None:
+    """No hello takes a working engine down, or has anybody asked."""
+    process = Addresses(tmp_path, 1)
+    process.put(OLD, "blue")
+    process.put(NEW, "blue")
+    async with process.running():
+        engine = await say_until_reached(process, "blue", OLD)
+        opened = list(process.opened)
+        for told in (NEW, "nobody:1", "no address", None):
+            assert say(process, "blue", told) is engine
+            await asyncio.sleep(120)
+        assert process.opened == opened
+        assert await kept(process) == {"blue": OLD}
+
+
+async def test_address_when_the_cluster_is_away_for_a_moment_then_the_engine_stays(
+    tmp_path: Path,
+) -> None:
+    """Each broker tells its own address: that all are away for seconds has nothing read anew."""
+    process = Addresses(tmp_path, 1)
+    blue = process.at[NEW] = process.put(OLD, "blue")
+    async with process.running():
+        engine = await say_until_reached(process, "blue", OLD)
+        assert say(process, "blue", NEW) is engine
+        process.lost = True
+        await asyncio.sleep(50)
+        process.lost = False
+        await asyncio.sleep(100)
+        assert process.service.engines["blue"] is engine
+        assert process.looked("blue") == [OLD]
+        assert blue.fault is None
+
+
+@pytest.mark.parametrize("told", ["nobody:1", "other:1"], ids=["nobody", "another-cluster"])
+async def test_address_when_told_wrong_while_the_cluster_is_away_then_the_engine_stays(
+    told: str, tmp_path: Path
+) -> None:
+    """It is found again where it was, by the same engine."""
+    process = Addresses(tmp_path, 1)
+    blue = process.put(OLD, "blue")
+    process.put("other:1", "green")
+    async with process.running():
+        engine = await say_until_reached(process, "blue", OLD)
+        blue.fault = AWAY
+        for _ in range(100):
+            assert say(process, "blue", told) is engine
+            await asyncio.sleep(1)
+        assert process.looked("blue") == [OLD, told]
+        blue.fault = None
+        assert await say_until_reached(process, "blue", told) is engine
+        assert await kept(process) == {"blue": OLD}
+
+
+async def test_cluster_when_its_engine_was_dropped_then_back_as_soon_as_it_can_be_followed(
+    tmp_path: Path,
+) -> None:
+    """What took it off may be over: nobody has to start the service again, or to say hello."""
+    process = Addresses(tmp_path, 1)
+    process.put(OLD, "blue")
+    async with process.running():
+        first = await say_until_reached(process, "blue", OLD)
+        await asyncio.sleep(100)
+        process.opening = OSError(5, "disk")
+        process.failing.put_nowait(LogDamaged("torn"))
+        await until(lambda: not process.service.engines)
+        with pytest.raises(NotReady, match="blue is not followed now: torn"):
+            process.clusters.find("blue", OLD, may_teach=True)
+        await asyncio.sleep(10)
+        with pytest.raises(NotReady, match=r"blue is not followed now: .*disk"):
+            process.clusters.find("blue", OLD, may_teach=True)
+        process.opening = None
+        await until(lambda: process.service.is_reached("blue"), 62.0)
+        assert process.service.engines["blue"] is not first
+        assert process.standing().missing == {}
+
+
+async def test_address_when_told_while_the_old_one_worked_then_tried_when_it_does_not(
+    tmp_path: Path,
+) -> None:
+    """A broker says hello once; what it said is not forgotten, whoever tells something else."""
+    process = Addresses(tmp_path, 1)
+    old = process.put(OLD, "blue")
+    process.put(NEW, "blue")
+    async with process.running():
+        first = await say_until_reached(process, "blue", OLD)
+        for told in (NEW, "nobody:1", OLD):
+            say(process, "blue", told)
+        await asyncio.sleep(10)
+        assert process.service.engines["blue"] is first
+        old.fault = AWAY
+        await until(lambda: process.service.is_reached("blue"), 100.0)
+        assert await kept(process) == {"blue": NEW}
+
+
+async def test_cluster_when_its_engine_drops_again_and_again_then_hellos_bring_it_back_rarely(
+    tmp_path: Path,
+) -> None:
+    """Pauses double up to a minute, however often brokers ask."""
+    process = Addresses(tmp_path, 1)
+    process.put(OLD, "blue")
+    async with process.running():
+        await say_until_reached(process, "blue", OLD)
+        begun = 0
+        for _ in range(600):  # five minutes
+            if process.service.engines and process.failing.empty():
+                process.failing.put_nowait(LogDamaged("torn"))
+                begun += 1
+            say(process, "blue", OLD)
+            await asyncio.sleep(0.5)
+        assert 8 <= begun <= 12
+
+
+@pytest.mark.parametrize("told", [OLD, NEW, None], ids=["as-before", "wrong", "none"])
+async def test_cluster_when_another_was_at_its_address_then_back_once_it_is_there(
+    told: str | None, tmp_path: Path
+) -> None:
+    """Whatever is told, where it always was is looked at as well."""
+    await asyncio.to_thread(write_learned, tmp_path, {"blue": OLD})
+    process = Addresses(tmp_path, 1)
+    process.put(OLD, "green")
+    async with process.running():
+        await until(lambda: "green, not blue" in process.service.missing.get("blue", ""))
+        for _ in range(50):
+            assert isinstance(say(process, "blue", told), NotReady)
+            await asyncio.sleep(0.1)
+        assert await kept(process) == {"blue": OLD}
+        process.put(OLD, "blue")
+        await say_until_reached(process, "blue", told, timeout_s=61.0)
+
+
+async def test_f100_cluster_when_it_is_missing_then_the_process_is_not_ready_and_says_why(
+    tmp_path: Path,
+) -> None:
+    """Failure scenario F100: what is to be followed and is not never looks as if all were well."""
+    process = Addresses(tmp_path, 2)
+    process.put(OLD, "blue")
+    process.put(NEW, "green")
+    async with process.running():
+        for cluster_id, address in (("blue", OLD), ("green", NEW)):
+            engine = await say_until_reached(process, cluster_id, address)
+            engine.reconcile(Assignment.nothing())
+        await until(lambda: process.standing().is_ready)
+        process.opening = OSError(30, "read-only")
+        process.failing.put_nowait(LogDamaged("torn"))
+        await until(lambda: len(process.service.engines) == 1)
+        (name,) = {"blue", "green"} - set(process.service.engines)
+        assert not process.standing().is_ready
+        assert process.standing().missing == {name: "torn"}
+        assert f"{name} is not followed now: torn" in process.standing().detail
+        await asyncio.sleep(2)
+        say(process, name)
+        await until(lambda: process.standing().missing == {name: "[Errno 30] read-only"})
+        process.opening = None
+        (await say_until_reached(process, name)).reconcile(Assignment.nothing())
+        await until(lambda: process.standing().is_ready)
+
+
+async def test_cluster_when_its_log_cannot_be_opened_at_the_start_then_missing_and_comes_back(
+    tmp_path: Path,
+) -> None:
+    """One that never opened is as visible as one that was dropped."""
+    await asyncio.to_thread(write_learned, tmp_path, {"blue": OLD})
+    process = Addresses(tmp_path, 1)
+    process.put(OLD, "blue")
+    process.opening = OSError(5, "disk")
+    async with process.running():
+        await until(lambda: process.standing().missing == {"blue": "[Errno 5] disk"})
+        assert not process.standing().is_ready
+        with pytest.raises(NotReady, match="disk"):
+            process.clusters.find("blue", None, may_teach=False)
+        with pytest.raises(NotReady, match="disk"):
+            process.clusters.find(None, None, may_teach=False)
+        process.opening = None
+        await say_until_reached(process, "blue")
+
+
+async def test_cluster_when_only_told_of_then_takes_no_place_and_the_process_is_ready(
+    tmp_path: Path,
+) -> None:
+    """Whoever makes up clusters keeps none from being learned."""
+    process = Addresses(tmp_path, 1)
+    process.put(OLD, "blue")
+    process.put("other:1", "other")
+    async with process.running():
+        for number in range(300):
+            assert isinstance(say(process, f"made-up-{number}", "nobody:1"), NotReady)
+            assert isinstance(say(process, f"elsewhere-{number}", "other:1"), RlmmError)
+            await asyncio.sleep(0.05)
+        assert await kept(process) == {}
+        engine = await say_until_reached(process, "blue", OLD)
+        engine.reconcile(Assignment.nothing())
+        await until(lambda: process.standing().is_ready)
+        with pytest.raises(WrongCluster, match="clusters_max = 1"):
+            process.clusters.find("other", "other:1", may_teach=True)
+
+
+async def test_clusters_when_many_are_told_at_once_then_few_are_asked_at_a_time(
+    tmp_path: Path,
+) -> None:
+    """Each is connections to somewhere; one that is learned waits for none of them."""
+    await asyncio.to_thread(write_learned, tmp_path, {"blue": OLD})
+    process = Addresses(tmp_path, 2)
+    process.put(NEW, "blue")
+    async with process.running():
+        await until(lambda: "blue" in process.service.engines)
+        for number in range(100):
+            say(process, f"made-up-{number}", "nobody:1")
+        await say_until_reached(process, "blue", NEW, timeout_s=2.0)
+        assert sum(name != "blue" for name, _ in process.opened) == AT_A_TIME_MAX
+
+
+async def test_cluster_when_another_answers_at_the_address_then_refused_and_asked_again_later(
+    tmp_path: Path,
+) -> None:
+    """It is said which cluster is there; an address may become right, too."""
+    process = Addresses(tmp_path, 1)
+    process.put(OLD, "green")
+    async with process.running():
+        await asyncio.sleep(0.1)
+        with pytest.raises(NotReady, match=OLD):
+            process.clusters.find("blue", OLD, may_teach=True)
+        await asyncio.sleep(0.5)
+        with pytest.raises(WrongCluster, match=r"asked for is cluster blue.*green"):
+            process.clusters.find("blue", OLD, may_teach=True)
+        with pytest.raises(WrongCluster):
+            process.clusters.find("blue", OLD, may_teach=False)
+        assert process.service.engines == {}
+        process.put(OLD, "blue")
+        await say_until_reached(process, "blue", OLD)
+
+
+async def test_hello_without_a_cluster_when_one_of_two_is_missing_then_nobody_is_guessed(
+    tmp_path: Path,
+) -> None:
+    """The one that is left is not the only one that is served."""
+    process = Addresses(tmp_path, 2)
+    process.put(OLD, "blue")
+    process.put(NEW, "green")
+    async with process.running():
+        await say_until_reached(process, "blue", OLD)
+        await say_until_reached(process, "green", NEW)
+        process.failing.put_nowait(LogDamaged("torn"))
+        await until(lambda: len(process.service.engines) == 1)
+        with pytest.raises(WrongCluster, match="must name"):
+            process.clusters.find(None, None, may_teach=True)

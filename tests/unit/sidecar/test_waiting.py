@@ -1,0 +1,150 @@
+"""The waiting requests of one connection: what they are counted with, and until when."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import tracemalloc
+from itertools import repeat
+from typing import Any
+
+import pytest
+
+from rlmm.errors import ProtocolError, TooBusy
+from rlmm.sidecar.dispatch import read_event
+from rlmm.sidecar.figures import Figures
+from rlmm.sidecar.settings import SidecarSettings
+from rlmm.sidecar.waiting import KEPT_BYTES, KEPT_FACTOR, Asked, Waits, read
+from rlmm.wire.framing import HEAD_BYTES
+from rlmm.wire.messages import read_request, request_frame
+from rlmm.wire.options import read_read_options
+from tests.support.builders import tp
+
+KEY = [bytes(tp("orders").topic_id), "o", 1]
+
+
+class Ends:
+    """Waits, and who was told of their ends."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.figures = Figures()
+        self.told: list[int] = []
+        self.waits = Waits(
+            SidecarSettings(**settings), self.figures, lambda number, *_: self.told.append(number)
+        )
+
+    def begin(self, request_id: int, outcome: asyncio.Future[object], frame_bytes: int = 0) -> None:
+        """Let one wait for *outcome*."""
+
+        async def wait() -> object:
+            return await outcome
+
+        self.waits.begin(request_id, "segment_for", wait(), frame_bytes)
+
+
+def future(value: object = None) -> asyncio.Future[object]:
+    """What gives *value*; with none, nothing yet."""
+    made: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+    if value is not None:
+        made.set_result(value)
+    return made
+
+
+async def turns() -> None:
+    """Let what is done be told."""
+    for _ in range(4):
+        await asyncio.sleep(0)
+
+
+async def test_read_when_its_wait_is_over_then_keeps_id_and_bytes_until_it_is_answered() -> None:
+    """It stands in line with all that it was asked with; only its answer makes room."""
+    ends = Ends(waiting_bytes_max=2 * KEPT_BYTES)
+    ends.begin(7, future(Asked("segment_for", [])))
+    await turns()
+    assert ends.told == [7]
+    assert (ends.figures.waiting, ends.figures.waiting_bytes) == (0, KEPT_BYTES)
+    with pytest.raises(ProtocolError, match="7 is under way"):
+        ends.begin(7, future())
+    ends.begin(8, future())
+    with pytest.raises(TooBusy):
+        ends.begin(9, future())
+    ends.waits.release(7)
+    ends.begin(7, future())
+    assert ends.figures.waiting_bytes == 2 * KEPT_BYTES
+    ends.waits.drop()
+    await turns()
+    assert (ends.figures.waiting, ends.figures.waiting_bytes) == (0, 0)
+
+
+async def test_write_when_it_has_ended_then_keeps_nothing() -> None:
+    """Answered, refused or cancelled: its answer needs nothing of what was asked."""
+    ends = Ends()
+    refused = future()
+    ends.begin(1, future([0, 1, "applied"]), 10)
+    ends.begin(2, refused, 10)
+    ends.begin(3, future(), 10)
+    assert ends.figures.waiting_bytes == 3 * (KEPT_BYTES + 10 * KEPT_FACTOR)
+    refused.set_exception(TooBusy("no"))
+    await turns()
+    assert ends.figures.waiting_bytes == KEPT_BYTES + 10 * KEPT_FACTOR
+    ends.waits.cancel()
+    await turns()
+    assert sorted(ends.told) == [1, 2, 3]
+    assert ends.figures.waiting_bytes == 0
+
+
+def lookups(count: int) -> list[Any]:
+    """As many as possible in few bytes, and an offset to wait for."""
+    return [[[[bytes([number % 256]) * 16, "o", 1], 0, 5] for number in range(count)], {}]
+
+
+def offsets(count: int) -> list[Any]:
+    """A read that waits for an offset of each of so many metadata partitions."""
+    return [KEY, 0, 5, {"at_least": dict(zip(range(count), repeat(70_000), strict=False))}]
+
+
+def epochs(count: int) -> list[Any]:
+    """A segment of many leader epochs."""
+    lists = [[number, number + 1_000] for number in range(count)]
+    last = count + 5_000
+    lists[0][1] = 0
+    return [KEY, [bytes(16), 0, last, 1, 0, 0, lists, 1, None, 0, False]]
+
+
+@pytest.mark.parametrize(
+    ("method", "args"),
+    [
+        ("segments_for", lookups(1_000)),
+        ("segment_for", offsets(5_000)),
+        ("add_segment", epochs(5_000)),
+        ("segment_for", offsets(1)),
+    ],
+    ids=["look-ups", "offsets", "epochs", "smallest"],
+)
+async def test_request_while_it_waits_then_keeps_no_more_memory_than_it_is_counted_with(
+    method: str, args: list[Any]
+) -> None:
+    """The factor holds for what is smallest on the wire and largest in memory."""
+    payload = request_frame(1, method, args)[HEAD_BYTES:]
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        kept = [kept_of(payload) for _ in range(5)]
+        gc.collect()
+        each = (tracemalloc.get_traced_memory()[0] - before) / len(kept)
+    finally:
+        tracemalloc.stop()
+    assert each <= KEPT_BYTES + KEPT_FACTOR * len(payload)
+    for coroutine, _ in kept:
+        coroutine.close()
+
+
+def kept_of(payload: bytes) -> tuple[Any, Any]:
+    """What is made of a request that waits, and held while it does."""
+    _, method, args = read_request(payload)
+    if method == "add_segment":
+        return asyncio.sleep(0), read_event(method, args)
+    options = read_read_options(args[-1])
+    session: Any = None
+    return read(session, method, args[:-1], options), options
