@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -53,7 +54,7 @@ def _descriptions(*_: object) -> Loader:
 
 
 @dataclass
-class Place:
+class Place(ABC):
     """One store and what it cannot show."""
 
     traits: StoreTraits = FAITHFUL
@@ -62,17 +63,17 @@ class Place:
     has_ages: bool = True
     """Unfinished uploads tell when they began."""
 
+    @abstractmethod
     def open(self) -> ObjectStore:
         """A store of the caller's own."""
-        raise NotImplementedError
 
+    @abstractmethod
     def leave_open(self, key: str) -> None:
         """Leave an unfinished write, as a writer does that is killed."""
-        raise NotImplementedError
 
+    @abstractmethod
     def open_absent(self) -> ObjectStore:
         """A store of the same kind whose bucket or folder is not there."""
-        raise NotImplementedError
 
 
 @dataclass
