@@ -5,8 +5,13 @@ Where a service listens, and how it is dialled: a Unix socket, or TCP with or wi
 from __future__ import annotations
 
 import asyncio
+import socket
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
+
+from rlmm.own_thread import OwnThread
 
 if TYPE_CHECKING:
     import ssl
@@ -44,8 +49,15 @@ class TcpAddress:
     async def dial(self, make: Callable[[], P]) -> P:
         """A connection; raises `OSError` where there is none to be had."""
         name = None if self.tls is None else self.server_hostname or self.host
+        *others, last = await _found(self.host, self.port)
+        for address in others:
+            with suppress(OSError):
+                return await self._dial(make, address, name)
+        return await self._dial(make, last, name)
+
+    async def _dial(self, make: Callable[[], P], address: str, name: str | None) -> P:
         _, protocol = await asyncio.get_running_loop().create_connection(
-            make, self.host, self.port, ssl=self.tls, server_hostname=name
+            make, address, self.port, ssl=self.tls, server_hostname=name
         )
         return protocol
 
@@ -54,3 +66,22 @@ class TcpAddress:
 
 
 Address = UnixAddress | TcpAddress
+
+
+async def _found(host: str, port: int) -> list[str]:
+    """
+    The addresses of *host*, one at least. Looked up in a thread that ends with it: with the event
+    loop's own, whoever closes a client would wait for a resolver that hangs.
+    """
+    own = OwnThread(f"broker_adapter: looking for {host}")
+    ask = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    found = asyncio.get_running_loop().run_in_executor(own.pool, ask)
+    try:
+        await asyncio.wait((found,))
+    finally:
+        if found.done():
+            await own.over()
+        else:
+            found.cancel()
+            own.let_go()
+    return list(dict.fromkeys(str(at[0]) for *_, at in found.result()))

@@ -2,8 +2,9 @@
 The same client for threads: every verb, waiting for its answer.
 
 The client lives on an event loop in a thread of its own; any number of threads may ask at once, and
-all of it goes over the one connection. When it is closed no thread is left. It belongs to the
-process that made it: one that is forked off makes its own.
+all of it goes over the one connection. When it is closed no thread is left, but one that a resolver
+of names may hold, until that answers. It belongs to the process that made it: one that is forked
+off makes its own.
 """
 
 from __future__ import annotations

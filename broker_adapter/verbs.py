@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from broker_adapter import calls
 from broker_adapter.asking import Asking
-from rlmm.errors import RlmmError
+from rlmm.errors import InvalidArgument, RlmmError
 from rlmm.wire.options import wait_options_value
 
 if TYPE_CHECKING:
@@ -111,16 +111,25 @@ class Verbs(Asking):
         """
         An answer to each look-up, in their order; what is refused has its error there.
 
-        More look-ups than the service takes at once are asked in several requests.
+        More look-ups than the service takes at once, or than a frame has room for, are asked in
+        several requests.
         """
         asked = list(lookups)
         deadline_s = self._deadline_s(timeout_s)
         answers: list[SegmentMetadata | RlmmError | None] = []
+        size_max = len(asked)
         while len(answers) < len(asked):
-            size = self._exchange.lookups_max or LOOKUPS_UNTOLD
-            call = calls.segments_for(asked[len(answers) : len(answers) + size])
+            size = min(self._exchange.lookups_max or LOOKUPS_UNTOLD, size_max)
+            part = asked[len(answers) : len(answers) + size]
             left_s = max(0.001, deadline_s - self._loop.time())
-            answers += await self._read(call, at_least, left_s, linearizable=linearizable)
+            try:
+                call = calls.segments_for(part)
+                answers += await self._read(call, at_least, left_s, linearizable=linearizable)
+            except InvalidArgument:
+                # How large the answers are, or what of the look-ups is wrong, is not known here.
+                if len(part) == 1:
+                    raise
+                size_max = len(part) // 2
         return answers
 
     async def segment(
@@ -261,7 +270,7 @@ class Verbs(Asking):
         def options(deadline_s: float) -> Mapping[str, object] | None:
             return wait_options_value(self._left_ms(deadline_s))
 
-        await self._counted(call.method, self._asked(call, options, timeout_s))
+        await self._asked(call, options, timeout_s)
 
     # ----------------------------------------------------------------------------- assignment
 

@@ -45,7 +45,11 @@ class Assignment:
     once, since there may be hundreds of thousands and it is asked for at every scrape."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers that no topic has."""
+        """Refuse what is no number, and numbers that no topic has."""
+        for number in self.metadata or ():
+            if type(number) is not int:
+                msg = f"a metadata partition is a number from 0, got {number!r}"
+                raise InvalidArgument(msg)
         negative = sorted(number for number in self.metadata or () if number < 0)
         if negative:
             msg = f"there is no metadata partition {', '.join(map(str, negative))}"

@@ -110,11 +110,14 @@ class BlockingMetadata:
         lookups: Iterable[Lookup],
         *,
         at_least: Mapping[int, int] | None = None,
+        linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> list[SegmentMetadata | RlmmError | None]:
         """See `RemoteLogMetadata.segments_for`."""
         return self._wait(
-            self._metadata.segments_for(lookups, at_least=at_least, timeout_s=timeout_s)
+            self._metadata.segments_for(
+                lookups, at_least=at_least, linearizable=linearizable, timeout_s=timeout_s
+            )
         )
 
     def segment(

@@ -101,6 +101,12 @@ class BrokerWatch:
                 self._broker_id,
                 len(found),
             )
+            if not found:
+                _log.warning(
+                    "broker %d has no partition of a tiered topic that is shown to us, so nothing "
+                    "is assigned: Kafka hides topics from who has no DESCRIBE on them",
+                    self._broker_id,
+                )
         self._answers += 1
         self._partitions = len(found)
         self._heard_s = asyncio.get_running_loop().time()

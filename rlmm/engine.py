@@ -221,7 +221,7 @@ class Engine:
         At the deadline `NotReady` is raised: then the log has not been reached.
         """
         try:
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout(self.limit_s(timeout_s)):
                 return await self._pump.wait_settled(generation)
         except TimeoutError:
             msg = f"the assignment has not taken effect in {timeout_s} s"
@@ -230,7 +230,7 @@ class Engine:
     async def wait_ready(self, partition: TopicIdPartition, *, timeout_s: float) -> None:
         """Wait until questions about *partition* are answered; raises what a question would."""
         try:
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout(self.limit_s(timeout_s)):
                 await self._gate.wait_open(partition)
         except TimeoutError:
             self._gate.admit(partition)
@@ -242,7 +242,7 @@ class Engine:
         has said what is assigned.
         """
         with suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout(self.limit_s(timeout_s)):
                 await self._gate.wait_all_open()
         self._require_running()
         if self._pump.identity is None:
@@ -304,6 +304,7 @@ class Engine:
                 metadata_partition=place,
                 position=self._position(place),
                 target=next_offset,
+                retry_after_ms=self._settings.gate.retry_after_ms,
             ) from None
 
     async def wait_current(

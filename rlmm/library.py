@@ -84,8 +84,9 @@ class RemoteLogMetadata:
         away is refused as soon as this is called. Raises `InvalidArgument`, with nothing changed,
         for a partition that the topic does not have, and `NotReady` at the deadline.
         """
+        limit_s = self._engine.limit_s(timeout_s)  # nothing is changed where it cannot be meant
         generation = self._engine.reconcile(desired)
-        return await self._engine.wait_settled(generation, timeout_s=timeout_s)
+        return await self._engine.wait_settled(generation, timeout_s=limit_s)
 
     def assigned(self) -> Assignment:
         """What is answered for."""
@@ -160,12 +161,16 @@ class RemoteLogMetadata:
         lookups: Iterable[Lookup],
         *,
         at_least: Mapping[int, int] | None = None,
+        linearizable: bool = False,
         timeout_s: float | None = None,
     ) -> list[SegmentMetadata | RlmmError | None]:
         """An answer to each look-up, in their order; what is refused has its error there."""
-        if at_least:
-            await self._engine.wait_reached(at_least, timeout_s=timeout_s)
-        return self.reads.segments_for(lookups)
+        asked = list(lookups)
+        about = {partition for partition, _, _ in asked}
+        await wait_fresh(
+            self._engine, about, at_least, linearizable=linearizable, timeout_s=timeout_s
+        )
+        return self.reads.segments_for(asked)
 
     async def segment(
         self,

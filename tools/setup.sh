@@ -50,7 +50,7 @@ if [ "$(cat .venv/.stamp 2>/dev/null)" = "$stamp" ]; then
 fi
 
 packages=$(grep -c '^[a-z].*==' constraints/dev.txt)
-echo "rlmm: installing $packages packages for Python $version into .venv: about 500 MB on disk, half a minute to two minutes"
+echo "rlmm: installing $packages packages for Python $version into .venv: about 1.4 GB on disk, one to three minutes"
 rm -f .venv/.stamp
 if [ "$(.venv/bin/python -c 'import platform; print(platform.python_version())' 2>/dev/null)" != "$version" ]; then
     "$python" -m venv --clear .venv

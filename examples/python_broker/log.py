@@ -53,8 +53,8 @@ class LocalLog:
         return self.segments[-1].last_offset + 1
 
     def begin_epoch(self, epoch: int) -> None:
-        """Records are written in leader epoch *epoch* from now on."""
-        self.epochs[epoch] = self.next_offset
+        """Records are written in leader epoch *epoch* from now on; to say so again is harmless."""
+        self.epochs.setdefault(epoch, self.next_offset)
 
     def append(self, *values: bytes, timestamp_ms: int = 0) -> None:
         """Write records."""

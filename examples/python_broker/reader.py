@@ -4,7 +4,8 @@ Reading: from the local log where it reaches, else from the tier.
 A look-up uses the leader epoch in which the data was written. Where the answer is not known the
 consumer is told to come back, or that something is wrong; "offset out of range" is said only of
 what surely does not exist, since a consumer would jump to the end for it. Never is a segment served
-that only happens to cover the offset.
+that only happens to cover the offset, nor what it holds of its epoch behind the end that the epoch
+has in this log: that was written by a leader whose last records were lost.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ class Reader:
             return refusal(error)
         except (TierUnavailable, TierRefused):
             return BROKEN
-        return records[offset - segment.start_offset :]
+        last_offset = _shared_end(segment, log, epoch)
+        return [record for record in records if offset <= record.offset <= last_offset]
 
     async def earliest_offset(self, partition: TopicIdPartition, log: LocalLog) -> int | Refused:
         """The first offset that can be read, tier included."""
@@ -90,7 +92,7 @@ class Reader:
             segments = await self._tiered(partition, log)
         except RlmmError as error:
             return refusal(error)
-        return max((segment.last_offset for segment in segments), default=None)
+        return max((_last_offset(segment, log) for segment in segments), default=None)
 
     async def offset_for_time(
         self, partition: TopicIdPartition, log: LocalLog, timestamp_ms: int
@@ -99,8 +101,9 @@ class Reader:
         try:
             for segment in await self._tiered(partition, log):
                 if segment.max_timestamp_ms >= timestamp_ms:
+                    last_offset = _last_offset(segment, log)
                     for record in await self._tier.get(segment):
-                        if record.timestamp_ms >= timestamp_ms:
+                        if record.timestamp_ms >= timestamp_ms and record.offset <= last_offset:
                             return record.offset
         except RlmmError as error:
             return refusal(error)
@@ -123,3 +126,15 @@ class Reader:
             except UnknownPartition:
                 return []  # nothing of it was ever tiered
         return sorted(found.values(), key=lambda segment: segment.start_offset)
+
+
+def _shared_end(segment: SegmentMetadata, log: LocalLog, epoch: int) -> int:
+    """The last offset of *epoch* up to which *segment* and this log are the same."""
+    later = [start for other, start in segment.epochs if other > epoch]
+    return min(log.end_of(epoch), min(later, default=segment.last_offset + 1) - 1)
+
+
+def _last_offset(segment: SegmentMetadata, log: LocalLog) -> int:
+    """The last offset of *segment* that is of this log's history, too."""
+    shared = [epoch for epoch, _ in segment.epochs if epoch in log.epochs]
+    return max(_shared_end(segment, log, epoch) for epoch in shared)

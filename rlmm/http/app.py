@@ -121,6 +121,8 @@ class Api:
         path = "other" if route is None else route.canonical
         try:
             with self._connections.request(request.protocol):
+                # Of many in one go one is answered in each pass: others have turns in between.
+                await asyncio.sleep(0)
                 response = await handler(request)
         except web.HTTPException as error:
             response = refused_by_status(error)
@@ -251,6 +253,8 @@ class Api:
         return questions.reads_of(engine, asked.client)
 
     async def _body(self, request: web.Request) -> object:
+        if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+            raise InvalidArgument("the body must come as it is, without a Content-Encoding")
         try:
             async with asyncio.timeout(self._settings.body_timeout_ms / 1_000):
                 text = await request.read()

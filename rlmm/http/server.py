@@ -146,6 +146,9 @@ class HttpServer:
             self.figures,
             loop=asyncio.get_running_loop(),
             access_log=None,
+            # Packed bodies would be unpacked as they arrive, whoever sends them: of a kilobyte
+            # comes a megabyte, and nobody else has a turn meanwhile.
+            auto_decompress=False,
             keepalive_timeout=self._settings.idle_timeout_ms / 1_000,
         )
         return Served(protocol, self._connections)

@@ -7,11 +7,19 @@ first, and how many went is counted.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rlmm.metadata.verdicts import Applied, Duplicate, Rejected, Undecodable, Verdict
+from rlmm.metadata.verdicts import (
+    COUNTED_APART,
+    Applied,
+    Duplicate,
+    Rejected,
+    Undecodable,
+    Verdict,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -19,8 +27,12 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition, Uuid
     from rlmm.metadata.report import Entry
 
+_log = logging.getLogger(__name__)
+
 _VALUE_BYTES_MAX = 64 * 1024
 """Most bytes that are kept of one record."""
+_LOGGED_BYTES = 64
+"""Of the first bytes that are logged: frame, key and version stand there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +93,16 @@ class Incidents:
         return self._forgotten.total()
 
     def note(self, metadata_partition: int, entries: Iterable[Entry], now_ms: int) -> None:
-        """Remember *entries*; exact repeats are none of our business."""
+        """
+        Remember *entries*; exact repeats are none of our business. The first that could not be
+        understood is logged: who runs a service has no other way to see its bytes.
+        """
+        is_told = False
         for entry in entries:
             if isinstance(entry.verdict, Duplicate):
                 continue
+            if not is_told and isinstance(entry.verdict, Undecodable):
+                is_told = _tell(metadata_partition, entry, entry.verdict)
             value, kind = entry.value, type(entry.verdict)
             self._events[kind][_reason_of(entry.verdict)] += entry.next_offset - entry.offset
             self._keep(
@@ -156,6 +174,19 @@ class Incidents:
     def _drop(self, kind: type[Verdict]) -> None:
         self.bytes_held -= len(self._kinds[kind].popleft().value or b"")
         self._forgotten[kind] += 1
+
+
+def _tell(metadata_partition: int, entry: Entry, verdict: Undecodable) -> bool:
+    """Log what is set aside, unless it belongs to a healthy history; whether it was."""
+    if verdict.reason in COUNTED_APART:
+        return False
+    value = entry.value or b""
+    _log.warning(
+        "metadata partition %d, offset %d: set aside, it could not be decoded (%s), %d bytes: %s",
+        metadata_partition, entry.offset, verdict.reason, len(value), value[:_LOGGED_BYTES].hex(),
+        extra={"metadata_partition": metadata_partition, "offset": entry.offset},
+    )  # fmt: skip
+    return True
 
 
 def _reason_of(verdict: Verdict) -> str:

@@ -245,7 +245,7 @@ class Writer:
             left_s = max(0.001, deadline_s - loop.time())
             end.is_handed_over = True
             offset = await self._log.append(place, value, timeout_s=left_s)
-            heard = verdicts.listen(offset)
+            heard = verdicts.listen(offset, append)
         finally:
             verdicts.end_append(append)
         verdict = await self._hear(heard, place, offset, deadline_s)

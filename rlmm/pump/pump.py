@@ -56,6 +56,10 @@ class Pump:
         self._within = Context()
         """What followers inherit, whoever's call begins them."""
         self._generation = 1
+        self._unchecked: list[tuple[int, Assignment]] = []
+        """Generations that nobody could check when they came, and what was wanted before each."""
+        self._refused: dict[int, str] = {}
+        """Generations that the topic contradicted when it was reached, and how."""
         self._changed = around.changed
         self._connect_attempts = 0
         self._last_trouble = ""
@@ -120,7 +124,7 @@ class Pump:
                 identity = await self._around.log.identity(
                     timeout_s=settings.bounds_timeout_ms / 1_000
                 )
-                self._assignment.require_within(identity.partition_count)
+                self._check(identity.partition_count)
                 self._around.confirm(identity)
             except (LogUnavailable, LogNotPermitted, TopicAbsent) as error:
                 self._last_trouble = str(error)
@@ -148,6 +152,23 @@ class Pump:
                 pause_s,
             )
             await asyncio.sleep(pause_s)
+
+    def _check(self, partition_count: int) -> None:
+        """
+        Take back what was asked for before anybody could say that there is no such partition. What
+        the engine began with has nothing before it: that raises `InvalidArgument`.
+        """
+        while self._unchecked:
+            generation, before = self._unchecked.pop()
+            try:
+                self._assignment.require_within(partition_count)
+            except InvalidArgument as error:
+                self._refused[generation] = str(error)
+                self._assignment = before
+                self._around.listener.assigned(before)
+            else:
+                self._unchecked.clear()
+        self._assignment.require_within(partition_count)
 
     async def _follow(self) -> None:
         self._within = copy_context()
@@ -227,7 +248,8 @@ class Pump:
 
         What is not wanted any more is ended when this returns; what is new has begun, behind closed
         gates. The same assignment again changes nothing. Raises `InvalidArgument`, and changes
-        nothing, where it names a partition that the topic does not have.
+        nothing, where it names a partition that the topic does not have; while the topic is not
+        reached nobody knows that, then it is `wait_settled` that raises it.
         """
         if self._identity is not None:
             assignment.require_within(self._identity.partition_count)
@@ -236,15 +258,18 @@ class Pump:
             if wanted - self._followers.keys():
                 self._around.budget.require_room(f"an assignment of {assignment}")
         if assignment != self._assignment:
-            self._assignment = assignment
             self._generation += 1
+            if self._identity is None and assignment.metadata:
+                self._unchecked.append((self._generation, self._assignment))
+            self._assignment = assignment
             self._around.listener.assigned(assignment)
             self._apply()
         return self._generation
 
     async def wait_settled(self, generation: int) -> dict[int, str]:
         """
-        Wait until what *generation* asked for, or a later one, has taken effect.
+        Wait until what *generation* asked for, or a later one, has taken effect; or raise
+        `InvalidArgument`, where the topic was reached since and contradicted it.
 
         Returns what stands in the way of each metadata partition whose first attempt failed; those
         go on trying. The caller sets the deadline; the end of all raises its own error.
@@ -258,6 +283,8 @@ class Pump:
                 error, message = self._closed
                 raise error(message)
             await self._changed.wait()
+        if generation in self._refused:
+            raise InvalidArgument(self._refused[generation])
         return {
             partition: obstacle
             for partition, follower in self._followers.items()

@@ -18,6 +18,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING
 
+from rlmm.errors import OutcomeUnknown
 from rlmm.metadata.verdicts import APPLIED
 
 if TYPE_CHECKING:
@@ -65,12 +66,20 @@ class Verdicts:
         needless = bisect_right(self._kept, low, key=lambda entry: entry.next_offset)
         del self._kept[:needless]
 
-    def listen(self, offset: int) -> asyncio.Future[Verdict]:
-        """The verdict on the event at *offset*, now or later. To be called before `end_append`."""
+    def listen(self, offset: int, append: int) -> asyncio.Future[Verdict]:
+        """
+        The verdict on the event at *offset*, now or later: what *append*, which `begin` returned,
+        came to. To be called before `end_append`.
+        """
         waiter: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
         if self._end is not None:
             error, message = self._end
             waiter.set_exception(error(message))
+        elif offset < self._appending[append]:
+            # What was passed there was another event, of a tail that the log has lost since: what
+            # is known of that one says nothing of this one.
+            msg = "the log was cut off below its offset, and what was read is not what it holds"
+            waiter.set_exception(OutcomeUnknown(msg))
         elif offset < self._position:
             waiter.set_result(_verdict_on(offset, self._kept))
         else:

@@ -21,8 +21,6 @@ RECORDS = [b"%03d" % number + b"x" * 497 for number in range(60)]
 SEGMENTS = 3
 """Two full ones of 28 records, and one that is rolled because it is old."""
 
-STARTED_AT_MS = 1_795_000_000_000
-
 
 async def test_segments_when_tiered_are_read_back_and_recorded(kafka_broker: TieredKafka) -> None:
     """
@@ -30,7 +28,7 @@ async def test_segments_when_tiered_are_read_back_and_recorded(kafka_broker: Tie
     formatter prints and encodes to the broker's bytes.
     """
     await kafka_broker.create_topic("tiered")
-    await produce(kafka_broker.login, "tiered", RECORDS, timestamp_ms=STARTED_AT_MS)
+    await produce(kafka_broker.login, "tiered", RECORDS)
     await kafka_broker.wait_until_tiered("tiered", SEGMENTS)
     await kafka_broker.wait_until_trimmed("tiered")
 
@@ -58,7 +56,7 @@ async def test_segments_when_expired_and_deleted_leave_events_of_every_state(
 ) -> None:
     """Each segment's life is recorded from its copy to its deletion, and nothing is left over."""
     await kafka_broker.create_topic("leaving")
-    await produce(kafka_broker.login, "leaving", RECORDS, timestamp_ms=STARTED_AT_MS)
+    await produce(kafka_broker.login, "leaving", RECORDS)
     await kafka_broker.wait_until_tiered("leaving", SEGMENTS)
 
     await kafka_broker.expire("leaving", 10_000)

@@ -150,6 +150,7 @@ def test_nodes_can_be_drained_with_as_many_replicas_as_there_are() -> None:
 def test_kafka_user_may_read_one_topic_and_nothing_else(tmp_path: Path) -> None:
     """An observer beside Strimzi has READ and DESCRIBE on the metadata topic."""
     user = manifest("strimzi/kafka-user.yaml", "KafkaUser")
+    assert user["apiVersion"] == "kafka.strimzi.io/v1", "what came before is gone from 1.0 on"
     (rights,) = user["spec"]["authorization"]["acls"]
     config = configured("strimzi", tmp_path).config
     assert config.kafka is not None

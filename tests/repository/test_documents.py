@@ -155,3 +155,14 @@ def test_error_tree_that_is_drawn_names_every_error() -> None:
     """The picture at the head of the error module shows each class once, under its parent."""
     drawn = re.findall(r"^ {4}[│ ├└─]*(\w+)", rlmm.errors.__doc__ or "", re.MULTILINE)
     assert drawn == [error.__name__ for error in documents.errors()]
+
+
+def test_size_of_the_installation_is_told_alike() -> None:
+    """The first page and the script that installs say the same of room and time."""
+    told = [
+        re.search(r"about (\d+ MB)[^,]*, (half a minute[a-z ]*)", tree.read(Path(page)))
+        for page in ("README.md", "tools/setup.sh")
+    ]
+    assert told[0] is not None
+    assert told[1] is not None
+    assert told[0].groups() == told[1].groups()

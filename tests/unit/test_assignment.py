@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -156,3 +156,10 @@ def test_assignment_when_made_twice_then_is_equal() -> None:
     """Order and repetition make no difference: the same wish changes nothing."""
     assert Assignment.of_metadata([2, 1, 2]) == Assignment.of_metadata([1, 2])
     assert Assignment.everything() != Assignment.nothing()
+
+
+@pytest.mark.parametrize("number", [1.5, True, "1", None], ids=repr)
+def test_f37_metadata_partition_that_is_no_number_then_is_refused(number: Any) -> None:
+    """What no topic can have must not come as far as the log: there it would end the reading."""
+    with pytest.raises(InvalidArgument, match=f"number from 0, got {number!r}"):
+        Assignment.of_metadata([0, number])

@@ -48,7 +48,7 @@ CALLS: dict[str, Callable[[BlockingMetadata], object]] = {
     "put_partition_delete": lambda it: it.put_partition_delete(partition_delete(MARKED)),
     "store": lambda it: it.store(partition_delete(MARKED)),
     "segment_for": lambda it: it.segment_for(TP, 0, 50),
-    "segments_for": lambda it: it.segments_for([(TP, 0, 50)]),
+    "segments_for": lambda it: it.segments_for([(TP, 0, 50)], linearizable=True),
     "segment": lambda it: it.segment(segment_id("a")),
     "next_segment_with_txn_index": lambda it: it.next_segment_with_txn_index(TP, 0, 0),
     "highest_offset": lambda it: it.highest_offset(TP, 0),

@@ -65,6 +65,9 @@ CALLS: dict[str, Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]]] = {
     "segment_for, linearizable": lambda it: it.segment_for(
         TP, 0, 50, linearizable=True, timeout_s=0.05
     ),
+    "segments_for, linearizable": lambda it: it.segments_for(
+        [(TP, 0, 50)], linearizable=True, timeout_s=0.05
+    ),
     "segment": lambda it: it.segment(segment_id("a")),
     "next_segment_with_txn_index": lambda it: it.next_segment_with_txn_index(TP, 0, 0),
     "highest_offset": lambda it: it.highest_offset(TP, 0),

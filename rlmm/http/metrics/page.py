@@ -91,12 +91,19 @@ class MetricsPage:
         self._collector = SourcesCollector(sources, settings, figures)
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self._collector)
+        self._turn = asyncio.Lock()
 
     async def answer(self, request: web.Request) -> web.Response:
-        """Everything, in the form that the client asks for."""
-        self._collector.process = await in_own_thread("process figures", measure_process)
+        """
+        Everything, in the form that the client asks for.
+
+        One scrape after another, with passes of the event loop in between: each takes 10 ms, and
+        anybody may ask for them, so that many at a time would hold up all who are served.
+        """
         encode, content_type = choose_encoder(request.headers.get("Accept", ""))
-        body = encode(self._registry)
+        async with self._turn:
+            self._collector.process = await in_own_thread("process figures", measure_process)
+            body = encode(self._registry)
         return web.Response(
             body=body, headers={"Content-Type": content_type, "Cache-Control": "no-store"}
         )

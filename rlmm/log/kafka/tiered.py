@@ -1,8 +1,9 @@
 """
 Which user partitions of tiered topics a broker leads or follows, by the cluster's own metadata.
 
-Needs no plugin in the broker: DESCRIBE and DESCRIBE_CONFIGS on the topics are enough. A topic that
-we have no right to ask about is a finding, not a topic without a tier.
+Needs no plugin in the broker: DESCRIBE and DESCRIBE_CONFIGS on the topics are enough. A topic whose
+settings we have no right to is a finding, not a topic without a tier; of one that we may not
+describe Kafka says nothing to who asks for all of them, and it cannot be told from none.
 """
 
 from __future__ import annotations

@@ -47,6 +47,11 @@ def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+def open_files() -> int:
+    """Of this process: files, sockets and pipes."""
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
 class Neighbour:
     """A client that asks, one question after another, how long it takes."""
 
@@ -83,15 +88,15 @@ async def test_fuzzed_frames_then_nothing_falls_nothing_stays_and_a_neighbour_is
     count: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     """
-    No fault of the service, no connection, task, held byte or counted client left, memory within
-    bounds; and who asks beside it gets every answer soon.
+    No fault of the service, no connection, task, file, held byte or counted client left, memory
+    within bounds; and who asks beside it gets every answer soon.
     """
     world = World(3)
     door = Door(AccessSettings(tokens=Secret(TOKENS)), TlsSettings())
     warm_bytes = 0
     async with world.engine() as engine:
         await until_open(engine, 0, 1, 2)
-        tasks_before = len(asyncio.all_tasks())
+        tasks_before, files_before = len(asyncio.all_tasks()), open_files()
         async with listening(engine, door=door) as served:
             async with greeted(served.path, token=ADMIN) as client:
                 neighbour = Neighbour(client)
@@ -111,6 +116,7 @@ async def test_fuzzed_frames_then_nothing_falls_nothing_stays_and_a_neighbour_is
             found = served.sidecar.statistics()
             clients = door.statistics().clients
         await until(lambda: len(asyncio.all_tasks()) <= tasks_before)
+        await until(lambda: open_files() <= files_before)
     grown_bytes = resident_bytes() - warm_bytes
 
     assert [code for _, code in found.refusals if code == "part-failed"] == []

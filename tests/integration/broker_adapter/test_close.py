@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import tempfile
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from broker_adapter.address import TcpAddress
+from broker_adapter.blocking import BlockingRemoteLogMetadataClient
 from broker_adapter.client import RemoteLogMetadataClient
-from rlmm.errors import AppendUncertain
+from rlmm.errors import AppendUncertain, SidecarUnavailable
 from tests.support.builders import started
 from tests.support.engines import until
 from tests.support.fake_service import FakeService, faking
@@ -48,3 +52,39 @@ async def test_close_then_no_task_is_left(service: FakeService) -> None:
         await client.close()
         serving = {task for task in asyncio.all_tasks() if "_serve" in repr(task.get_coro())}
         assert asyncio.all_tasks() - serving <= before
+
+
+async def test_close_when_a_name_is_not_found_for_long_then_nobody_waits_for_that(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A resolver that hangs keeps neither a call, nor who closes the client."""
+    answers = threading.Event()
+
+    def found(*_: object, **__: object) -> None:
+        answers.wait()
+        raise socket.gaierror(socket.EAI_AGAIN, "not found")
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+    client = BlockingRemoteLogMetadataClient(TcpAddress("nowhere", 1))
+    try:
+        with pytest.raises(SidecarUnavailable):
+            await asyncio.to_thread(client.ping, timeout_s=0.05)
+        closing = asyncio.ensure_future(asyncio.to_thread(client.close))
+        done, _ = await asyncio.wait([closing], timeout=10)
+        assert done
+    finally:
+        answers.set()
+    await until(lambda: not any("nowhere" in one.name for one in threading.enumerate()), 10)
+
+
+async def test_dial_when_a_name_has_several_addresses_then_the_first_that_answers(
+    monkeypatch: pytest.MonkeyPatch, service: FakeService
+) -> None:
+    """A service that listens at one of them is found, whichever comes first."""
+    await service.end()
+    await service.begin(over_tcp=True)
+    port = service.tcp.port
+    known = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"127.0.0.{n}", port)) for n in (9, 1)]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: known)
+    async with RemoteLogMetadataClient(TcpAddress("somewhere", port)) as client:
+        await client.ping()

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 RECORDS = [b"%03d" % number + b"x" * 497 for number in range(120)]
 SEGMENTS = 5
 """Four full ones of 28 records, and one that is rolled because it is old."""
-STAMPED_MS = 1_795_000_000_000
 WAIT_S = 30.0
 
 
@@ -63,7 +62,7 @@ async def test_engine_when_a_broker_tiers_then_every_segment_is_found_where_it_i
     """
     topic = "followed"
     await kafka_broker.create_topic(topic)
-    await produce(kafka_broker.login, topic, RECORDS, timestamp_ms=STAMPED_MS)
+    await produce(kafka_broker.login, topic, RECORDS)
     await kafka_broker.wait_until_tiered(topic, SEGMENTS)
     await kafka_broker.wait_until_trimmed(topic)
     partition = kafka_broker.user_partition(topic)

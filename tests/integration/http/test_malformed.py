@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import logging
-from typing import TYPE_CHECKING
+import zlib
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from aiohttp import http_parser
 
 from tests.support.http_servers import BEARER, READING, process_of, showing
 
 if TYPE_CHECKING:
     from tests.support.http_servers import HttpClient
 
+PACKED = "Connection: close\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n"
 DEADLINE_S = 30.0
 """Never reached, unless something is broken."""
 ASKED = f"POST /v1/segments-for HTTP/1.1\r\nHost: x\r\n{BEARER}\r\n"
@@ -38,7 +42,7 @@ async def told(client: HttpClient, sent: str) -> tuple[int, str]:
         (f"GET /livez HTTP/1.1\r\nHost: x\r\n{BEARER}{READING * 500}\r\n\r\n", 400),
         (f"G\x01T /livez?token={READING} HTTP/1.1\r\nHost: x\r\n\r\n", 400),
         (f"{ASKED}Transfer-Encoding: chunked\r\n\r\nzz{READING}\r\n", 400),
-        (f"{ASKED}Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\nhello", 400),
+        (f"{ASKED}{PACKED}\r\nhello", 400),
         (f"GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: {READING}\r\n\r\n", 417),
     ],
     ids=["zero", "carriage-return", "name", "long", "method", "chunk", "gzip", "expect"],
@@ -64,3 +68,35 @@ async def test_answer_then_does_not_tell_what_the_service_is_built_with() -> Non
     async with showing(process=process_of()) as client:
         for path in ("/livez", "/metrics", "/nowhere", "/v1/status"):
             assert (await client.get(path)).headers["Server"] == "rlmm"
+
+
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [(ASKED, 400), ("POST /v1/segments-for HTTP/1.1\r\nHost: x\r\n", 401),
+     ("POST /livez HTTP/1.1\r\nHost: x\r\n", 405)],
+    ids=["reader", "stranger", "probe"],
+)  # fmt: skip
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+async def test_body_when_it_is_packed_then_is_refused_and_nobody_unpacks_it(
+    head: str, status: int, encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kilobyte that becomes a megabyte would hold up everybody, whoever has sent it."""
+    unpacked: list[str] = []
+    name = "ZLibDecompressor"
+    unpacking = getattr(http_parser, name)
+
+    def noted(*args: Any, **named: Any) -> Any:
+        unpacked.append(encoding)
+        return unpacking(*args, **named)
+
+    monkeypatch.setattr(http_parser, name, noted)
+    plain = b'{"lookups": []}' + b" " * 1_000_000
+    body = gzip.compress(plain) if encoding == "gzip" else zlib.compress(plain)
+    sent = (
+        f"{head}Connection: close\r\nContent-Encoding: {encoding}\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n{body.decode('latin-1')}"
+    )
+    async with showing(process=process_of()) as client:
+        got, _ = await told(client, sent)
+    assert got == status
+    assert unpacked == []

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rlmm.assignment import Assignment
 from rlmm.errors import InvalidArgument, LogNotPermitted, LogUnavailable, NotReady, Stopped
+from rlmm.library import RemoteLogMetadata
 from rlmm.progress import Why
 from tests.support.builders import finished, started, tp
 from tests.support.engines import World, until, until_open
@@ -154,6 +156,63 @@ async def test_f37_assignment_that_the_topic_contradicts_then_ends_the_engine_by
     with pytest.RaisesGroup(refusal, flatten_subgroups=True):
         async with world.engine(assignment=Assignment.of_metadata([7])) as engine:
             await until(lambda: engine._end is not None)
+
+
+async def test_f37_assignment_asked_for_before_the_log_is_reached_then_is_refused_by_name() -> None:
+    """Its caller hears it, the engine goes on with what it had before, and later calls hold."""
+    world = World(partition_count=3)
+    world.store(started("a"))
+    world.script.lose_brokers()
+    mine = Assignment.of_metadata([world.place(TP)])
+    async with world.engine(assignment=Assignment.nothing()) as engine:
+        kept = engine.reconcile(mine)
+        asked = [engine.reconcile(Assignment.of_metadata([number])) for number in (7, 999)]
+        world.script.restore()
+        assert not await engine.wait_settled(kept, timeout_s=30)
+        for generation, number in zip(asked, (7, 999), strict=True):
+            with pytest.raises(InvalidArgument, match=f"no metadata partition {number}:"):
+                await engine.wait_settled(generation, timeout_s=30)
+        assert engine.assignment == mine
+        await until_open(engine, world.place(TP))
+        assert len(engine.reads.segments(TP)) == 1
+
+
+async def test_f37_assignment_when_another_follows_before_the_log_is_reached_then_that_holds() -> (
+    None
+):
+    """What was taken back by its own caller cannot end the engine, nor hide what followed it."""
+    world = World(partition_count=3)
+    world.script.lose_brokers()
+    for last in (Assignment.of_metadata([1]), Assignment.of_user([TP]), Assignment.everything()):
+        world.script.lose_brokers()
+        async with world.engine(assignment=Assignment.nothing()) as engine:
+            early = engine.reconcile(Assignment.of_metadata([999]))
+            late = engine.reconcile(last)
+            world.script.restore()
+            assert not await engine.wait_settled(early, timeout_s=30)
+            assert not await engine.wait_settled(late, timeout_s=30)
+            assert engine.assignment == last
+
+
+@pytest.mark.parametrize("timeout_s", [-1, math.nan, math.inf, "1", True], ids=str)
+async def test_wait_that_cannot_be_meant_then_is_refused_and_nothing_changes(
+    timeout_s: Any,
+) -> None:
+    """No wait is without an end, whatever it waits for; an assignment is not changed for one."""
+    world = World()
+    async with world.engine(assignment=Assignment.nothing()) as engine:
+        await until(lambda: engine.identity is not None)
+        running = asyncio.current_task()
+        assert running is not None
+        metadata = RemoteLogMetadata(engine, running)
+        for waiting in (
+            metadata.wait_ready(TP, timeout_s=timeout_s),
+            metadata.wait_all_ready(timeout_s=timeout_s),
+            metadata.reconcile(Assignment.everything(), timeout_s=timeout_s),
+        ):
+            with pytest.raises(InvalidArgument, match="time-out"):
+                await waiting
+        assert metadata.assigned() == Assignment.nothing()
 
 
 async def test_f95_topic_that_is_absent_at_the_start_then_is_waited_for() -> None:

@@ -71,6 +71,19 @@ async def test_watch_when_the_broker_gets_another_partition_then_it_is_assigned(
     assert watch.statistics().failures == 0
 
 
+@pytest.mark.parametrize("before", [[], [{A}]], ids=["from the start", "later"])
+async def test_watch_when_no_partition_is_shown_then_warns_what_may_hide_them(
+    before: list[set[TopicIdPartition]], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A service without rights is told of no topic, and would send everybody away in silence."""
+    caplog.set_level("INFO")
+    await assigned(TalkingCluster(*before, set(), set(), {B}), len(before) + 3)
+    warnings = [found.getMessage() for found in caplog.records if found.levelname == "WARNING"]
+    assert len(warnings) == 1
+    assert "broker 7 has no partition of a tiered topic" in warnings[0]
+    assert "DESCRIBE" in warnings[0]
+
+
 async def test_d17_watch_before_the_first_answer_then_asks_sooner_and_later_at_the_interval() -> (
     None
 ):

@@ -19,8 +19,9 @@ from rlmm.log.memory_partition import BoundsFault
 from rlmm.sidecar import waiting
 from rlmm.wire.options import ReadOptions
 from rlmm.wire.values import partition_value
-from tests.support.builders import segment_id, started
+from tests.support.builders import finished, segment_id, started
 from tests.support.engines import ROOM, World, until_open
+from tests.support.watching import TP
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -139,3 +140,26 @@ async def test_question_about_many_then_asks_the_log_once_and_sees_what_all_of_t
         assert engine.read_token() == dict.fromkeys(range(PLACES), 0)
         assert asked[:1] == [set(range(PLACES))]
         await wait_fresh(engine, [], None, linearizable=True, timeout_s=None)
+
+
+async def test_look_ups_at_once_by_the_library_then_are_as_fresh_as_one() -> None:
+    """All of them wait for what was stored before the call, and each has its own answer."""
+    world = World(PLACES)
+    place = world.place(TP)
+    running = asyncio.current_task()
+    assert running is not None
+    world.store(started("a"))
+    async with world.engine(CONFIGURED) as engine:
+        await until_open(engine, place)
+        world.script.stall(place)
+        world.store(finished("a"))
+        metadata = RemoteLogMetadata(engine, running)
+        asking = asyncio.create_task(
+            metadata.segments_for([(TP, 0, 50), (TP, 1, 50)], linearizable=True)
+        )
+        await asyncio.sleep(1)
+        assert not asking.done()
+        world.script.resume(place)
+        found, absent = await asking
+        assert found == engine.reads.segment(segment_id("a"))
+        assert absent is None

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from rlmm.errors import LogTruncated, NotReady, UnknownPartition
+from rlmm.errors import LogTruncated, NotReady, OutcomeUnknown, UnknownPartition
 from rlmm.metadata.verdicts import (
     Rejected,
 )
@@ -111,6 +111,24 @@ async def test_log_when_it_was_cut_and_has_grown_again_then_is_read_anew_all_the
         await until_open(engine, place)
         assert ids(engine) == [segment_id("a"), *(segment_id(number) for number in range(3))]
         assert engine.read_token()[place] == 4
+
+
+async def test_f6_write_when_the_log_was_cut_unnoticed_then_is_not_called_applied() -> None:
+    """The event got an offset that was passed before: nothing that was read there is about it."""
+    world = World()
+    place = world.place(TP)
+    world.store(started("a"))
+    async with world.engine() as engine:
+        await until_open(engine, place)
+        world.script.lose_tail(place, 0)
+        with pytest.raises(OutcomeUnknown, match="cut off") as caught:
+            await engine.write(finished("a"))  # of a segment that the log does not know any more
+        assert caught.value.stored_at == (place, 0)
+        await until_state(engine, "replaying", place)
+        await until_open(engine, place)
+        with pytest.raises(UnknownPartition):
+            engine.reads.segments(TP)
+        assert engine.statistics().writes.unknown == 1
 
 
 async def test_log_when_it_is_cut_below_the_target_then_still_becomes_ready() -> None:

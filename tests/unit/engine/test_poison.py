@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from rlmm.engine import EngineSettings
 from rlmm.metadata.codec.encoding import encode_any
@@ -30,6 +31,9 @@ from tests.support.builders import (
 from tests.support.engines import ROOM, START_MS, World, until, until_open, until_state
 from tests.support.pieces import int32, segment_value, update_value
 from tests.support.watching import TP, follower, history, ids, refusal
+
+if TYPE_CHECKING:
+    import pytest
 
 ANY_HISTORY = EngineSettings(memory=ROOM, pump=PumpSettings(undecodable_share_max=1))
 
@@ -86,6 +90,28 @@ async def test_f62_oversized_record_then_is_set_aside_and_its_beginning_is_kept(
         assert isinstance(found.verdict, Undecodable)
         assert found.verdict.reason is UndecodableReason.OVERSIZED
         assert (found.size, found.value) == (len(value), value[: 64 * 1024])
+
+
+async def test_f62_poison_then_is_named_in_the_log_with_its_first_bytes(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Who runs a service sees there what it was; a line for each slice, none for tombstones."""
+    world = World()
+    place = world.place(TP)
+    bad = POISON[UndecodableReason.TRUNCATED]
+    world.topic.store(world.topic.partitions[place], build_batch(records_of([None], 0), 0))
+    world.script.write(place, encode_any(started("a")), bad, b"\x07", bytes(1_000))
+    async with world.engine(ANY_HISTORY) as engine:
+        await until_open(engine, place)
+        (line,) = [found.getMessage() for found in caplog.records if "set aside" in found.message]
+        assert line.startswith(f"metadata partition {place}, offset 2: set aside")
+        assert f"(truncated), {len(bad)} bytes: {bad[:64].hex()}" in line
+        caplog.clear()
+        world.script.write(place, bytes(1_000))
+        await engine.wait_reached({place: 5})
+        assert "offset 5: set aside" in caplog.text
+        assert bytes(64).hex() in caplog.text
+        assert bytes(65).hex() not in caplog.text
 
 
 async def test_f62_null_value_then_is_set_aside_and_a_null_key_is_normal() -> None:

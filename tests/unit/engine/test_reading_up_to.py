@@ -71,7 +71,8 @@ async def test_wait_when_not_reached_in_time_then_says_how_far_it_is() -> None:
     world = World()
     place = world.place(TP)
     loop = asyncio.get_running_loop()
-    async with world.engine() as engine:
+    settings = EngineSettings(memory=ROOM, gate=GateSettings(retry_after_ms=70))
+    async with world.engine(settings) as engine:
         await until_open(engine, place)
         for timeout_s, waited_s in ((None, 5.0), (0.25, 0.25), (0, 0)):
             begun_s = loop.time()
@@ -81,6 +82,7 @@ async def test_wait_when_not_reached_in_time_then_says_how_far_it_is() -> None:
             error = caught.value
             assert (error.reason, error.metadata_partition) == ("behind", place)
             assert (error.position, error.target, error.records_left) == (0, 5, 5)
+            assert error.retry_after_ms == 70
         assert engine.statistics().barrier.waiting == 0
 
 

@@ -37,8 +37,8 @@ async def test_f51_verdict_when_the_record_comes_first_then_is_found() -> None:
     verdicts = Verdicts(5)
     append = verdicts.begin()
     verdicts.hear(passed(5, 8, at6=REJECTED))
-    assert await verdicts.listen(6) == REJECTED
-    assert await verdicts.listen(5) == APPLIED
+    assert await verdicts.listen(6, append) == REJECTED
+    assert await verdicts.listen(5, append) == APPLIED
     verdicts.end_append(append)
 
 
@@ -46,7 +46,7 @@ async def test_f51_verdict_when_the_offset_comes_first_then_is_waited_for() -> N
     """Each of several writers hears of its own event and of no other."""
     verdicts = Verdicts(0)
     append = verdicts.begin()
-    heard = [verdicts.listen(offset) for offset in (2, 0, 1, 9)]
+    heard = [verdicts.listen(offset, append) for offset in (2, 0, 1, 9)]
     verdicts.end_append(append)
     verdicts.hear(passed(0, 2, at1=DUPLICATE))
     verdicts.hear(passed(2, 4, at2=REJECTED))
@@ -60,11 +60,11 @@ async def test_verdict_when_the_event_was_lost_in_a_damaged_batch_then_covers_it
     """What is lost of a batch is one entry for many offsets; each of them has its verdict."""
     verdicts = Verdicts(0)
     append = verdicts.begin()
-    early, late = verdicts.listen(4), verdicts.listen(10)
+    early, late = verdicts.listen(4, append), verdicts.listen(10, append)
     lost = Entry(3, 10, DAMAGED)
     verdicts.hear(Report(0, 0, 11, True, Tally(), 0, (lost,)))
     assert (await early, await late) == (DAMAGED, APPLIED)
-    assert await verdicts.listen(9) == DAMAGED
+    assert await verdicts.listen(9, append) == DAMAGED
     verdicts.end_append(append)
 
 
@@ -74,8 +74,8 @@ async def test_verdict_when_the_reader_pauses_between_append_and_answer_then_is_
     append = verdicts.begin()
     for offset in range(0, 100, 2):
         verdicts.hear(passed(offset, offset + 2, **{f"at{offset}": DUPLICATE}))
-    assert await verdicts.listen(40) == DUPLICATE
-    assert await verdicts.listen(41) == APPLIED
+    assert await verdicts.listen(40, append) == DUPLICATE
+    assert await verdicts.listen(41, append) == APPLIED
     verdicts.end_append(append)
 
 
@@ -89,7 +89,7 @@ async def test_kept_verdicts_when_appends_always_overlap_then_do_not_pile_up() -
         verdicts.hear(passed(offset, offset + 1, **{f"at{offset}": DUPLICATE}))
         append = following
     assert len(verdicts._kept) <= 2
-    assert await verdicts.listen(999) == DUPLICATE
+    assert await verdicts.listen(999, append) == DUPLICATE
     verdicts.end_append(append)
     assert not verdicts._kept
 
@@ -101,14 +101,28 @@ async def test_f50_end_then_reaches_who_waits_and_who_comes_later(error: type[Un
     """Each end of reading has its own error, also for an append whose offset is told later."""
     verdicts = Verdicts(0)
     append = verdicts.begin()
-    heard = verdicts.listen(3)
+    heard = verdicts.listen(3, append)
     verdicts.fail(error, "over")
     with pytest.raises(error, match="over"):
         await heard
     with pytest.raises(error, match="over"):
-        await verdicts.listen(0)
+        await verdicts.listen(0, append)
     verdicts.end_append(append)
     assert verdicts.listening == 0
+
+
+async def test_f50_offset_that_was_passed_before_the_append_then_tells_no_verdict() -> None:
+    """The log was cut off and gives offsets away again: what was passed there is another event."""
+    verdicts = Verdicts(0)
+    verdicts.hear(passed(0, 5, at3=DUPLICATE))
+    append = verdicts.begin()
+    for offset in (3, 4):
+        with pytest.raises(OutcomeUnknown, match="cut off"):
+            await verdicts.listen(offset, append)
+    heard = verdicts.listen(5, append)
+    verdicts.end_append(append)
+    verdicts.hear(passed(5, 6))
+    assert await heard == APPLIED
 
 
 async def test_end_when_there_are_two_then_the_first_is_told() -> None:
@@ -117,14 +131,14 @@ async def test_end_when_there_are_two_then_the_first_is_told() -> None:
     verdicts.fail(AssignmentLost, "taken away")
     verdicts.fail(Stopped, "stopped")
     with pytest.raises(AssignmentLost):
-        await verdicts.listen(0)
+        await verdicts.listen(0, verdicts.begin())
 
 
 async def test_f90_waiter_when_cancelled_then_the_others_hear_as_before() -> None:
     """A writer that gives up disturbs nobody, and is no listener any more."""
     verdicts = Verdicts(0)
     append = verdicts.begin()
-    gone, stays = verdicts.listen(1), verdicts.listen(1)
+    gone, stays = verdicts.listen(1, append), verdicts.listen(1, append)
     verdicts.end_append(append)
     assert verdicts.listening == 2
     gone.cancel()
@@ -138,7 +152,7 @@ async def test_f90_waiting_when_many_wait_then_no_task_and_no_timer_is_needed() 
     """A thousand writes that wait are a thousand futures, and nothing else."""
     verdicts = Verdicts(0)
     append = verdicts.begin()
-    heard = [verdicts.listen(offset) for offset in range(1_000)]
+    heard = [verdicts.listen(offset, append) for offset in range(1_000)]
     verdicts.end_append(append)
     assert len(asyncio.all_tasks()) == 1
     verdicts.hear(passed(0, 1_000, at500=DUPLICATE))

@@ -1,0 +1,56 @@
+"""Look-ups that no frame has room for: who asks does not have to know of frames."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from broker_adapter.client import RemoteLogMetadataClient
+from rlmm.errors import InvalidArgument
+from tests.support.builders import finished, segment_id, started, tp
+from tests.support.fake_service import FakeService, faking
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+LONG = tp("t" * 200)
+"""Some three hundred look-ups of it fill a frame of the service."""
+
+
+@pytest.fixture
+async def service() -> AsyncIterator[FakeService]:
+    """A service that listens at a path short enough for a socket."""
+    with tempfile.TemporaryDirectory(prefix="rlmm-") as folder:
+        async with faking(Path(folder) / "s") as made:
+            yield made
+
+
+async def test_look_ups_when_a_frame_has_no_room_for_them_then_asked_in_smaller_pieces(
+    service: FakeService,
+) -> None:
+    """Whether the questions are too large, or the answers, each is answered in its place."""
+    async with RemoteLogMetadataClient(service.address) as client:
+        await client.add_segment(started(segment_id("a", LONG), 0, 999))
+        await client.update_segment(finished(segment_id("a", LONG)))
+        asked = [(LONG, 0, offset) for offset in range(1_001)]
+        too_large = InvalidArgument("the look-ups have no room in one answer, ask for fewer")
+        service.refusals["segments_for"] = type(service.greetings)([too_large])
+        found = await client.segments_for(asked)
+    assert [answer is None for answer in found] == [False] * 1_000 + [True]
+    (served,) = service.connections
+    sizes = [len(args[0]) for method, args in served.asked if method == "segments_for"]
+    assert sum(sizes[1:]) == len(asked)
+    assert sizes[1] == sizes[0] // 2
+
+
+@pytest.mark.parametrize("epoch", [True, "0", None], ids=repr)
+async def test_look_up_when_it_cannot_be_meant_then_refused_all_the_same(
+    service: FakeService, epoch: Any
+) -> None:
+    """What is wrong with a look-up is not made right by asking it alone."""
+    async with RemoteLogMetadataClient(service.address) as client:
+        with pytest.raises(InvalidArgument):
+            await client.segments_for([*[(LONG, 0, 5)] * 9, (LONG, epoch, 5)])
