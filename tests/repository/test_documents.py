@@ -160,7 +160,7 @@ def test_error_tree_that_is_drawn_names_every_error() -> None:
 def test_size_of_the_installation_is_told_alike() -> None:
     """The first page and the script that installs say the same of room and time."""
     told = [
-        re.search(r"about (\d+ MB)[^,]*, (half a minute[a-z ]*)", tree.read(Path(page)))
+        re.search(r"about ([\d.]+ [MG]B)[^,]*, ([a-z ]*minutes)", tree.read(Path(page)))
         for page in ("README.md", "tools/setup.sh")
     ]
     assert told[0] is not None
