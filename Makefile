@@ -2,7 +2,7 @@
 # PYTHON=/path/to/python3.12 picks the interpreter; without it the newest tested one on the path is taken.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test-fast test test-long check fmt bench fuzz simulate dist docs constraints clean
+.PHONY: help setup demo test-fast test test-long check fmt bench bench-spark fuzz simulate dist docs constraints clean
 MAKEFLAGS += --no-print-directory
 
 export PYTHON
@@ -46,6 +46,9 @@ fmt: setup ## format, and repair what can be repaired
 
 bench: setup ## the benchmarks, with the figures they are asked for
 	@$(BIN)/python -m bench core partition-log kafka-log snapshot engine sidecar
+
+bench-spark: setup ## copies by Spark beside plain boto3, with the figures they are asked for
+	@$(BIN)/python -m bench spark
 
 fuzz: setup ## feed COUNT (1000000) mutated records and record sets to the readers
 	@$(BIN)/python -m tests.support.fuzz --count $(COUNT)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from bench import core, engine, kafka_log, partition_log, sidecar, snapshot
+from bench import core, engine, kafka_log, partition_log, sidecar, snapshot, spark_copy
 
 COMMANDS = {
     "core": core.main,
@@ -16,6 +16,7 @@ COMMANDS = {
     "snapshot": snapshot.main,
     "engine": engine.main,
     "sidecar": sidecar.main,
+    "spark": spark_copy.main,
 }
 """In the order in which the parts stand on one another."""
 

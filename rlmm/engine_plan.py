@@ -56,6 +56,8 @@ class EnginePlan:
     is_observer: bool
     watch: Watch | None = None
     """Whose assignment is followed; else it changes only when somebody says so."""
+    copying_warn_s: float | None = None
+    """After how long a tiered topic that is not copied is worth a warning; None: nobody asks."""
     cluster_id: str | None = None
     """Whose log it has to be, where that is known."""
     where: str = "its log"

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.all_engines import close_all, close_one, flush_all
 from rlmm.broker_watch import BrokerWatch, KnowsBrokers
+from rlmm.copy_watch import CopyWatch, KnowsCopying
 from rlmm.engine import Engine, Ground
 from rlmm.engine_plan import EnginePlan, OpenLog, Watch, open_files, open_kafka, open_memory
 from rlmm.errors import ConfigError, RlmmError, Stopped, first_of
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from rlmm.broker_watch import WatchStatistics
+    from rlmm.copy_watch import CopyingStatistics
     from rlmm.figures import EngineStatistics
     from rlmm.log.protocol import LogIdentity, MetadataLog
     from rlmm.parts import Run
@@ -81,6 +83,8 @@ class ServiceStatistics:
     """By name."""
     watches: Mapping[str, WatchStatistics]
     """By name of the engine, of those whose assignment follows a broker."""
+    copying: Mapping[str, CopyingStatistics]
+    """By name of the engine, of those whose cluster is asked what its brokers do not copy."""
 
 
 class Service:
@@ -109,6 +113,7 @@ class Service:
         """Engines that were taken off and are not closed yet, by name."""
         self._logs: dict[str, MetadataLog] = {}
         self._watches: dict[str, BrokerWatch] = {}
+        self._copying: dict[str, CopyWatch] = {}
         self._parts = Parts()
         self._end = ""
         self._begin_s = time.monotonic()
@@ -178,6 +183,10 @@ class Service:
                 "follows (assignment = broker)",
                 plan.name,
             )
+        if plan.copying_warn_s is not None:
+            assert isinstance(found.log, KnowsCopying), plan.name
+            copying = self._copying[plan.name] = CopyWatch(found.log, plan.copying_warn_s)
+            runs[f"copying {plan.name}"] = copying.run
         if found.run is not None:
             runs[f"log {plan.name}"] = found.run
         self.engines[plan.name] = engine
@@ -274,6 +283,7 @@ class Service:
             self._asked,
             {name: engine.statistics() for name, engine in self.engines.items()},
             {name: watch.statistics() for name, watch in self._watches.items()},
+            {name: watch.statistics() for name, watch in self._copying.items()},
         )
 
     def _require_open(self) -> None:
@@ -338,6 +348,7 @@ class Service:
         _log.log(level, "%s is not followed any more: %s", name, why, extra={"cluster": name})
         self._late.remove(name)
         self._watches.pop(name, None)
+        self._copying.pop(name, None)
         self._logs.pop(name)
         self._missing[name] = why
         engine = self.engines.pop(name)

@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rlmm.broker_watch import KnowsBrokers
+from rlmm.copy_watch import KnowsCopying
 from rlmm.errors import AppendRefused, LogUnavailable
 from rlmm.folder_lock import snapshots_lock
 from rlmm.log.protocol import LogStatistics
@@ -137,6 +138,12 @@ class OpeningLog:
         log, left_s = await self._reached(timeout_s)
         assert isinstance(log, KnowsBrokers), log
         return await log.tiered_partitions_of(broker_id, timeout_s=left_s)
+
+    async def topics_not_copied(self, *, timeout_s: float) -> frozenset[str]:
+        """See `KnowsCopying`; for logs that know it."""
+        log, left_s = await self._reached(timeout_s)
+        assert isinstance(log, KnowsCopying), log
+        return await log.topics_not_copied(timeout_s=left_s)
 
     def statistics(self) -> LogStatistics:
         """See `MetadataLog`."""

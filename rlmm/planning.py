@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 
 from rlmm import __version__
 from rlmm.clock import SYSTEM_CLOCK
+from rlmm.config.loading import load
 from rlmm.config.process import AssignmentKind, LogKind, Mode
 from rlmm.engine import EngineSettings
 from rlmm.engines import EnginePlan, Watch, open_files, open_kafka, open_memory
 from rlmm.errors import ConfigError
+from rlmm.http.broker_log.served import BrokerLog
 from rlmm.http.server import HttpServer
 from rlmm.http.settings import FILE_NAME, NO_FILE
+from rlmm.log.kafka.last_stable import LastStableOffsets
 from rlmm.partition_log.descriptors import open_files_max_by_limit
 from rlmm.sidecar.clusters import Clusters
 from rlmm.sidecar.figures import Figures
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from rlmm.engine import Engine
     from rlmm.engines import OpenLog
     from rlmm.http.sources import Sources
+    from rlmm.log.kafka.settings import KafkaSettings
 
 LOG_FOLDER = "log"
 """Of the embedded log, in the data folder."""
@@ -97,9 +101,15 @@ def plan_of(config: Config, cluster: str | None = None) -> EnginePlan:
         snapshots=folder_of(config, cluster) / SNAPSHOT_FOLDER if is_kept else None,
         is_observer=process.mode is Mode.OBSERVER,
         watch=watch,
+        copying_warn_s=_copying_warn_s(config),
         where=_where(config, folder_of(config, cluster)),
         is_named=cluster is not None,
     )
+
+
+def _copying_warn_s(config: Config) -> float | None:
+    is_asked = config.log.kind is LogKind.KAFKA
+    return config.process.copy_disabled_warn_ms / 1_000 if is_asked else None
 
 
 def learned_plan(config: Config, cluster_id: str, servers: tuple[str, ...]) -> EnginePlan:
@@ -176,6 +186,37 @@ def http_of(
     finds a token that the *door* knows in *token_file*.
     """
     return HttpServer(sources, configuration.config.http, door, token_file)
+
+
+def broker_log_of(configuration: Loaded) -> BrokerLog | None:
+    """
+    The log folders of brokers that are served, `None` where none are.
+
+    Reads the file that `broker_log.command_config` names. It is asked for them as soon as it runs.
+    """
+    settings = configuration.config.broker_log
+    if not settings.folders:
+        return None
+    timeout_s = settings.ask_timeout_ms / 1_000
+    return BrokerLog(settings, LastStableOffsets(_asked_cluster(configuration.config), timeout_s))
+
+
+def _asked_cluster(config: Config) -> KafkaSettings:
+    """Who tells last stable offsets; nothing is written there."""
+    settings = config.broker_log
+    kafka = config.kafka
+    if settings.bootstrap_servers:
+        said = {"kafka_bootstrap_servers": ",".join(settings.bootstrap_servers)}
+        if settings.command_config is not None:
+            said["kafka_command_config"] = str(settings.command_config)
+        try:
+            kafka = load(said).config.kafka
+        except ConfigError as error:
+            msg = f"broker_log.command_config: {error}"
+            raise ConfigError(msg) from error
+    assert kafka is not None, "the configuration was checked"
+    topic = replace(kafka.topic, is_created=False)
+    return replace(kafka, is_observer=True, topic=topic)
 
 
 def _where(config: Config, folder: Path) -> str:

@@ -13,6 +13,7 @@ pytest_plugins = [
     "tests.kafka.fixtures",
     "tests.support.capabilities",
     "tests.support.shards",
+    "tests.support.spark_sessions",
 ]
 
 # The short forms try the same examples every time, so that a red run is red again when it is

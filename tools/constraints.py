@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-EXTRAS = ("s3", "tiering")
+EXTRAS = ("java", "s3", "spark", "tiering")
 """The extras that are pinned for development: those that tests use."""
 HEADER = "# For CPython 3.11, 3.12 and 3.13 on Linux; written by `make constraints`.\n"
 OPTIONS = [

@@ -3,7 +3,8 @@
 
 A service starts, a client writes a history that a real broker wrote through its socket, it answers,
 it is killed with SIGKILL, and another one goes on from the snapshot, refuses while it is behind,
-and gives the same answers when it has caught up. Nothing outside of the folder is touched.
+and gives the same answers when it has caught up. Then segments of a broker's log folder are copied
+to a tier, and the service hears of it. Nothing outside of the folder is touched.
 """
 
 from __future__ import annotations
@@ -35,18 +36,22 @@ _METRICS = ("rlmm_ready", 'rlmm_segments{cluster="files",state="COPY_SEGMENT_FIN
     type=click.Path(path_type=Path, file_okay=False),
     help="Where log and snapshots are kept, and stay; without it in a temporary folder.",
 )
-def demo(*, history: bool, folder: Path | None) -> None:
-    """Start, write, read, kill, restart from the snapshot: the same answers. Takes seconds."""
+@click.option("--without-tiering", is_flag=True, help="Leave out the copies, and so Spark.")
+def demo(*, history: bool, folder: Path | None, without_tiering: bool) -> None:
+    """
+    Start, write, read, kill, restart from the snapshot: the same answers. Then tier segments by
+    Spark, and read one back. Takes less than a minute.
+    """
     if history:
         show_history()
         return
     with ExitStack() as closing:
         # Paths of sockets are short, those of folders are not.
         short = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="rlmm-demo-")))
-        _story(folder or short / "data", short / "rlmm.sock")
+        _story(folder or short / "data", short / "rlmm.sock", is_tiering=not without_tiering)
 
 
-def _story(folder: Path, socket: Path) -> None:
+def _story(folder: Path, socket: Path, *, is_tiering: bool) -> None:
     with DemoService(folder, socket) as service:
         before = _first_life(service, folder)
         partition_count = _engine(service)["partition_count"]
@@ -58,10 +63,12 @@ def _story(folder: Path, socket: Path) -> None:
     )
     with DemoService(folder, socket) as service:
         after = _second_life(service, before)
+        if before != after:
+            msg = "the restarted service answers differently: a fault of ours, please report it"
+            raise EngineFailed(msg)
+        if is_tiering:
+            _tiering(service, folder)
         service.stop()
-    if before != after:
-        msg = "the restarted service answers differently: this is a fault of ours, please report it"
-        raise EngineFailed(msg)
 
 
 def _first_life(service: DemoService, folder: Path) -> dict[str, dict[str, Any]]:
@@ -136,6 +143,19 @@ def _second_life(
         demo_talk.trouble(service.client, status["partition_count"]),
     )
     return after
+
+
+def _tiering(service: DemoService, folder: Path) -> None:
+    try:
+        # Needs more than the service does.
+        from rlmm.cli.demo_tiering import show_tiering  # noqa: PLC0415
+    except ImportError as error:
+        click.echo(
+            f"9. Segments are not tiered here, {error.name} is not installed: "
+            "pip install 'rlmm[tiering,spark,java]'"
+        )
+        return
+    show_tiering(service, folder)
 
 
 _PASSED = {"applied", "duplicate", "rejected", "undecodable"}

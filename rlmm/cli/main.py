@@ -30,6 +30,7 @@ SUBCOMMANDS = {
     "demo": "rlmm.cli.demo:demo",
     "serve": "rlmm.cli.serve:serve_command",
     "snapshot": "rlmm.cli.snapshot_write:snapshot",
+    "tier": "rlmm.cli.tier:tier",
 }
 """Name of each subcommand -> where its click command stands, as module:attribute."""
 

@@ -29,6 +29,7 @@ from rlmm.notify import Notices
 from rlmm.own_thread import in_own_thread
 from rlmm.planning import (
     LOG_FOLDER,
+    broker_log_of,
     engines_of,
     folder_of,
     http_of,
@@ -131,11 +132,13 @@ async def _serve(
     door, token_file = await asyncio.to_thread(_door, configuration, None if is_later else own)
     engines = engines_of(configuration)
     sidecar = sidecar_of(configuration, engines, door)
+    broker_log = await asyncio.to_thread(broker_log_of, configuration)
     shown = Shown(
         __version__,
         lines=lines.statistics,
         sidecar=sidecar.statistics,
         access=door.statistics,
+        broker_log=broker_log,
     )
     notices = Notices(
         os.environ, sidecar.listening.is_set, config.http.heartbeat_age_ms_max / 1_000
@@ -163,6 +166,7 @@ async def _serve(
                         "clusters": folder.behind(engines.run),
                         "access": door.run,
                         "sidecar": folder.behind(sidecar.run),
+                        **({} if broker_log is None else {"broker log": broker_log.run}),
                         **(later if is_later else {}),
                     },
                     report=Reports(process.data_dir).add,

@@ -193,9 +193,26 @@ class Building:
                 f"{config.pump.bounds_interval_ms}: a process that works would be started anew"
             )
             raise ConfigError(msg)
+        self._require_served(config)
         if config.kafka is not None and config.log.num_partitions is not None:
             msg = (
                 f"{self.given['log_num_partitions']} is for an embedded log, and log.kind is "
                 "kafka: set kafka.topic.num.partitions"
+            )
+            raise ConfigError(msg)
+
+    def _require_served(self, config: Config) -> None:
+        """Refuse folders of brokers that nobody could be shown."""
+        if not config.broker_log.folders:
+            return
+        given = self.given["broker_log_folders"]
+        if config.http.address is None:
+            msg = f"{given}: they are served by HTTP, and http.listen is {config.http.listen}"
+            raise ConfigError(msg)
+        is_known = config.kafka is not None and not config.kafka.is_learned
+        if not (is_known or config.broker_log.bootstrap_servers):
+            msg = (
+                f"{given}: nobody can tell how far their partitions are stable: set "
+                "broker_log.bootstrap_servers, as the log is not that of one Kafka cluster"
             )
             raise ConfigError(msg)

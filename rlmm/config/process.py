@@ -69,6 +69,11 @@ class ProcessSettings:
     """With `assignment = cluster:N`: how often the cluster is asked what broker N leads and follows
     now; until it answers for the first time, sooner. A new replica is answered for that much later;
     it has no tier of its own before."""
+    copy_disabled_warn_ms: int = 3_600_000
+    """With `log.kind = kafka`: after how long a tiered topic with `remote.log.copy.disable=true` is
+    warned of, in a log line, a metric and `/v1/status`. Jobs that tier a live cluster stop copying
+    for minutes; one that died leaves it so, and disks grow. Topics without DESCRIBE_CONFIGS for us
+    are not seen."""
     partitions: tuple[str, ...] = ()
     """With `assignment = list`: metadata partitions, as numbers or ranges (`0-7`, both ends
     included), and user partitions as `TOPIC_ID:TOPIC-PARTITION`."""
@@ -83,6 +88,7 @@ class ProcessSettings:
             raise ConfigError(msg)
         _require_whole("shutdown_timeout_ms", self.shutdown_timeout_ms, _INT32_MAX)
         _require_whole("assignment_refresh_ms", self.assignment_refresh_ms, _INT32_MAX)
+        _require_whole("copy_disabled_warn_ms", self.copy_disabled_warn_ms, _INT32_MAX)
         kind = self.assignment_kind
         if kind is AssignmentKind.LIST and not self.partitions:
             msg = "assignment is list, so partitions must name at least one"

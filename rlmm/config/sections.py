@@ -11,7 +11,7 @@ from pathlib import Path
 from rlmm.access.settings import AccessSettings, TlsSettings
 from rlmm.config.process import LogChoice, LogKind, ProcessSettings
 from rlmm.gate.settings import GateSettings
-from rlmm.http.settings import HttpSettings
+from rlmm.http.settings import BrokerLogSettings, HttpSettings
 from rlmm.log.kafka.settings import KafkaSettings
 from rlmm.partition_log.settings import LogSettings
 from rlmm.pump.budget import MemorySettings
@@ -60,6 +60,7 @@ class Config:
     snapshot: SnapshotSettings
     sidecar: SidecarSettings
     http: HttpSettings
+    broker_log: BrokerLogSettings
     access: AccessSettings
     tls: TlsSettings
 
@@ -71,7 +72,13 @@ DOTTED = {"kafka", "kafka_files"}
 OF_A_CLUSTER = {"log", "files", "kafka", "kafka_files", "pump", "write", "gate", "snapshot"}
 """Sections of which each cluster has its own, where one process serves several; every other one
 belongs to the process."""
-PROCESS_KEYS_OF_A_CLUSTER = {"mode", "assignment", "assignment_refresh_ms", "partitions"}
+PROCESS_KEYS_OF_A_CLUSTER = {
+    "mode",
+    "assignment",
+    "assignment_refresh_ms",
+    "copy_disabled_warn_ms",
+    "partitions",
+}
 """The fields of the section `process` of which that is true, too."""
 KIND_OF_SECTION = {
     "files": LogKind.FILES,

@@ -21,7 +21,9 @@ values, see `rlmm.metadata.verdicts`.
     │   ├── WrongCluster      another cluster's metadata is served here: both are named
     │   └── EventRejected     the state machine refuses the event: read the state, then decide
     ├── NotFound
-    │   └── UnknownPartition  no event of that user partition was ever stored, or it is not loaded
+    │   ├── UnknownPartition  no event of that user partition was ever stored, or it is not loaded
+    │   └── FileAbsent        no such file of a broker's partition is here, or none any more
+    ├── NotSealed             a broker's file that may still change, or is not stable: ask later
     ├── NotAssigned           the user partition is not this service's: ask who has it
     ├── NotReady              its history is not read up to its target: wait and ask again
     ├── OverBudget            the memory budget is used up: nothing more is taken until it shrinks
@@ -52,6 +54,9 @@ values, see `rlmm.metadata.verdicts`.
     │   ├── StoreNotPermitted  rights do not suffice: an operator must act
     │   ├── CredentialsAbsent  none were found: the message says where they are looked for
     │   └── StoreUnsuitable   it cannot do what is needed: take another store or setting
+    ├── PlanStale             what a copy plan stands on has changed: make another one
+    ├── TopicBusy             another copy job works on the topic: wait for it, or see to it
+    ├── EngineUnfit           no unit of work can run on Spark: the message says what to correct
     ├── PartFailed            a part of the service died of a fault of ours: the process ends
     ├── StopTimedOut          a part did not end in time when it was asked to: it is named
     └── EngineFailed          an implementation under test died, hung or broke the protocol
@@ -61,6 +66,10 @@ from rlmm.errors.ends import (
     EngineFailed,
     PartFailed,
     StopTimedOut,
+)
+from rlmm.errors.jobs import (
+    PlanStale,
+    TopicBusy,
 )
 from rlmm.errors.kept import (
     ImageCorrupt,
@@ -83,6 +92,7 @@ from rlmm.errors.logs import (
 from rlmm.errors.readiness import (
     NotAssigned,
     NotReady,
+    NotSealed,
     OverBudget,
     SidecarUnavailable,
     TooBusy,
@@ -90,6 +100,7 @@ from rlmm.errors.readiness import (
 from rlmm.errors.requests import (
     ConfigError,
     EventRejected,
+    FileAbsent,
     FolderInUse,
     InvalidArgument,
     NotFound,
@@ -117,6 +128,7 @@ from rlmm.errors.stores import (
     StoreUnavailable,
     StoreUnsuitable,
 )
+from rlmm.errors.units import EngineUnfit
 from rlmm.errors.waits import (
     AssignmentLost,
     OutcomeUnknown,
@@ -132,7 +144,9 @@ __all__ = [
     "ConfigError",
     "CredentialsAbsent",
     "EngineFailed",
+    "EngineUnfit",
     "EventRejected",
+    "FileAbsent",
     "FolderInUse",
     "ImageCorrupt",
     "InvalidArgument",
@@ -147,10 +161,12 @@ __all__ = [
     "NotPermitted",
     "NotPublishable",
     "NotReady",
+    "NotSealed",
     "NotWritable",
     "OutcomeUnknown",
     "OverBudget",
     "PartFailed",
+    "PlanStale",
     "ProtocolError",
     "PumpFailed",
     "RequestError",
@@ -171,6 +187,7 @@ __all__ = [
     "Superseded",
     "TooBusy",
     "TopicAbsent",
+    "TopicBusy",
     "UnknownMethod",
     "UnknownPartition",
     "Unresolved",

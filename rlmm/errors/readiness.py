@@ -9,6 +9,7 @@ class NotAssigned(RlmmError):
     """The user partition is not one of those that this service was given."""
 
     code = "not-assigned"
+    exit_code = 3
 
     def __init__(self, message: str, *, metadata_partition: int | None = None) -> None:
         super().__init__(message)
@@ -52,6 +53,13 @@ class NotReady(RlmmError):
         if self.position is None or self.target is None:
             return None
         return max(0, self.target - self.position)
+
+
+class NotSealed(RlmmError):
+    """A broker's file that is there and not to be read yet: it may change, or is not stable."""
+
+    code = "not-sealed"
+    exit_code = 4
 
 
 class OverBudget(RlmmError):

@@ -126,3 +126,9 @@ class UnknownPartition(NotFound):
     """Nothing is known of the user partition: no event of it was stored, or it is not loaded."""
 
     code = "unknown-partition"
+
+
+class FileAbsent(NotFound):
+    """No such file of a broker's partition is here, or none any more; the message names it."""
+
+    code = "file-absent"

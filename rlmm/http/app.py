@@ -24,12 +24,13 @@ from rlmm.errors import (
     UnknownMethod,
 )
 from rlmm.http import questions
+from rlmm.http.broker_log.answers import BrokerLogAnswers
 from rlmm.http.metrics.page import MetricsPage
 from rlmm.http.openapi import document
 from rlmm.http.parameters import partition_of, read_lookups, read_parameters
 from rlmm.http.questions import QUESTIONS
 from rlmm.http.refusals import error_view, headers_of, status_of
-from rlmm.http.routes import ROUTES, Asks, Route
+from rlmm.http.routes import BROKER_LOG, ROUTES, Asks, Route
 from rlmm.http.streaming import stream_segments
 from rlmm.views.readiness import liveness_view, readiness_view
 
@@ -86,6 +87,9 @@ class Api:
         self._connections = connections
         self._metrics = MetricsPage(sources, settings, figures)
         self._document = document(sources.version)
+        self._broker_log = BrokerLogAnswers(
+            sources.broker_log, settings.slow_client_ms / 1_000, connections.turn
+        )
         self._answers: dict[str, Answer] = {
             "/livez": self._livez,
             "/readyz": self._readyz,
@@ -97,6 +101,9 @@ class Api:
             "/v1/ready": self._ready,
             "/v1/segments-for": self._segments_for,
             "/v1/segments": self._segments,
+            BROKER_LOG + "partitions": self._of_brokers,
+            BROKER_LOG + "files": self._of_brokers,
+            BROKER_LOG + "file": self._of_brokers,
         }
 
     def application(self) -> web.Application:
@@ -239,6 +246,9 @@ class Api:
         return await stream_segments(
             asked.request, reads, asked.values, slow_s, self._connections.turn
         )
+
+    async def _of_brokers(self, asked: Asked) -> web.StreamResponse:
+        return await self._broker_log.answer(asked.request, asked.values)
 
     async def _question(self, asked: Asked) -> web.StreamResponse:
         ask = QUESTIONS[asked.request.path.rpartition("/")[2]]

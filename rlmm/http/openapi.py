@@ -17,13 +17,17 @@ _MEANINGS: Final = {
     400: "The question cannot be meant.",
     401: "Nobody knows who is asking.",
     403: "Who is asking may not ask this.",
-    404: "Nothing is known of the user partition, or of the cluster.",
+    404: "Nothing is known of the user partition, of the cluster, or of the file.",
     408: "The body did not come in time.",
+    409: "The file is there, and not to be read now: it may still change, or is not stable.",
     413: "The body is too large.",
+    416: "The file has no bytes in this range.",
     421: "The user partition is not this service's: ask who has it.",
     429: "Too much at once: fewer, or later.",
+    502: "The log fails for good: an operator must act.",
     503: "Not ready: wait, and ask again.",
 }
+_ALSO: Final = {206: "The part that was asked for."}
 _ABOUT: Final = (
     "Health, metrics and every question about the metadata of Kafka's tiered storage. Nothing is "
     "written here. Offsets are numbers of 64 bits: a client that holds numbers as floating point "
@@ -76,8 +80,8 @@ def _responses(route: Route) -> View:
     shown: View = {"200": {"description": "The answer.", "content": content}}
     for status in route.also:
         shown[str(status)] = {
-            "description": "The same, where it is not so.",
-            "content": _content(JSON, route.answer),
+            "description": _ALSO.get(status, "The same, where it is not so."),
+            "content": content,
         }
     for status in route.errors:
         shown[str(status)] = {

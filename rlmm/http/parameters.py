@@ -135,6 +135,16 @@ FRESHNESS: Final = (
     ),
     TIMEOUT,
 )
+FOLDER: Final = Parameter(
+    "folder",
+    "Log folder of a broker, as `partitions` tells it.",
+    {"type": "string"},
+    read_text,
+    True,
+)
+FILE_NAME: Final = Parameter(
+    "name", "Name of a file of the partition.", {"type": "string"}, read_text, True
+)
 VERBOSE: Final = Parameter(
     "verbose", "Also the metadata partitions that are answered from.", FLAG, read_flag
 )

@@ -176,5 +176,5 @@ def status(sources: Sources, cluster: str | None) -> View:
             }
             for name in names
         ],
-        **({} if cluster is not None else {"process": sources.process_view()}),
+        **({} if cluster is not None else {"process": sources.process_view(now_s)}),
     }

@@ -18,6 +18,7 @@ STATUSES: Final[Mapping[type[errors.RlmmError], int]] = {
     errors.RequestError: 400,
     errors.WrongCluster: 404,
     errors.NotFound: 404,
+    errors.NotSealed: 409,
     errors.UnknownMethod: 405,
     errors.NotAssigned: 421,
     errors.NotReady: 503,

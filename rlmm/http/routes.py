@@ -14,6 +14,8 @@ from rlmm.http.parameters import (
     CLUSTER,
     EPOCH,
     EPOCH_OR_ALL,
+    FILE_NAME,
+    FOLDER,
     FRESHNESS,
     OFFSET,
     PARTITION,
@@ -57,12 +59,15 @@ class Route:
     @property
     def name(self) -> str:
         """What it is called, in a word."""
-        return self.path.strip("/").removeprefix("v1/").replace(".", "-")
+        return self.path.strip("/").removeprefix("v1/").replace(".", "-").replace("/", "-")
 
 
 PREFIX: Final = "/v1/"
 NDJSON: Final = "application/x-ndjson"
+BYTES: Final = "application/octet-stream"
+BROKER_LOG: Final = PREFIX + "broker-log/"
 _READ_ERRORS: Final = (400, 401, 403, 404, 421, 429, 503)
+_FILE_ERRORS: Final = (400, 401, 403, 404, 429, 502, 503)
 
 
 def _question(
@@ -129,6 +134,21 @@ ROUTES: Final = (
     _question("size", "Bytes of all segments.", "Size", EPOCH_OR_ALL),
     _question(
         "partition-delete", "How far the deletion of a user partition is.", "PartitionDeleteOrNone"
+    ),
+    Route(
+        BROKER_LOG + "partitions", "User partitions in the log folders of brokers that are served "
+        "here, and whose folders these are.", Asks.READER, "BrokerPartitions",
+        errors=_FILE_ERRORS,
+    ),
+    Route(
+        BROKER_LOG + "files", "Every file of a partition in such a folder, and whether it may be "
+        "read now.", Asks.READER, "BrokerFiles", (*PARTITION, FOLDER), errors=_FILE_ERRORS,
+    ),
+    Route(
+        BROKER_LOG + "file", "The bytes of a file of a rolled segment that ends at or below the "
+        "last stable offset, or of what belongs to it; one `Range` at a time.", Asks.READER,
+        "Bytes", (*PARTITION, FOLDER, FILE_NAME), content_types=(BYTES,), also=(206,),
+        errors=(*_FILE_ERRORS, 409, 416),
     ),
 )  # fmt: skip
 """In the order in which they are described."""

@@ -199,6 +199,36 @@ _CLUSTER: Final = shape(
     snapshots=nullable(_SNAPSHOTS),
     log={"type": "object", "properties": {"kind": TEXT}, "required": ["kind"]},
 )
+_BROKER_PARTITIONS: Final = shape(
+    folders=array(
+        shape(
+            folder=TEXT,
+            node_id={**nullable(INT32), "description": "Of the broker, as its folder tells it."},
+            cluster_id=nullable(TEXT),
+        )
+    ),
+    partitions=array(
+        shape(
+            folder=TEXT,
+            **_PARTITION,
+            high_watermark={**nullable(INT64), "description": "As its broker noted it last."},
+        )
+    ),
+    unusable=array(shape(place=TEXT, why=TEXT)),
+)
+_BROKER_FILES: Final = shape(
+    last_stable_offset={**nullable(INT64), "description": "As the cluster tells it."},
+    why={**nullable(TEXT), "description": "Why there is none: then no file is readable."},
+    files=array(
+        shape(
+            name=TEXT,
+            size_bytes=COUNT,
+            modified_ms=INT64,
+            is_readable=FLAG,
+            why={**nullable(TEXT), "description": "Why it is not."},
+        )
+    ),
+)
 
 SCHEMAS: Final[Mapping[str, View]] = {
     "Segment": _SEGMENT,
@@ -240,6 +270,9 @@ SCHEMAS: Final[Mapping[str, View]] = {
         "required": ["is_ready", "clusters"],
         "additionalProperties": False,
     },
+    "BrokerPartitions": _BROKER_PARTITIONS,
+    "BrokerFiles": _BROKER_FILES,
+    "Bytes": {"description": "Bytes as they are in the file."},
     "Readiness": _READINESS,
     "Liveness": shape(
         status=words(("alive", "stuck", "failed")),

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError
+from rlmm.log.kafka.settings import address_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _INT32_MAX = 2**31 - 1
 _PORT_MAX = 2**16 - 1
@@ -15,7 +20,7 @@ NO_FILE = "none"
 """A path that says that no token is made."""
 FILE_NAME = "http.token"
 """Of the file of the token in the data folder, where no path is said."""
-_MOST = {"lookups_max": 10_000}
+_MOST = {"lookups_max": 10_000, "reads_max": 256}
 
 
 class LocalRole(StrEnum):
@@ -119,3 +124,62 @@ class HttpSettings:
             msg = f"http.listen must be host:port or {NOWHERE}, got {self.listen!r}"
             raise ConfigError(msg)
         return host, int(port)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerLogSettings:
+    """
+    Which log folders of brokers of this machine are served by HTTP, to be read only, and who tells
+    how far each partition is stable.
+    """
+
+    folders: tuple[str, ...] = ()
+    """Log folders of the brokers of this machine, as in their `log.dirs`, for copies of segments by
+    who does not see these disks. Who may read may read the records of every user's topic in them,
+    as far as their segments are rolled and end at or below the last stable offset; nothing is ever
+    written there. Empty: none, so that nobody who was let in for the metadata sees a record."""
+    bootstrap_servers: tuple[str, ...] = ()
+    """`host:port` of brokers that are asked for last stable offsets; it takes DESCRIBE on the
+    topics. Empty: those of `kafka.bootstrap.servers`; needed where the log is not Kafka's, and
+    where several clusters are served."""
+    command_config: Path | None = None
+    """A Java `client.properties` for those servers. Not set: they are asked without any."""
+    stable_age_ms_max: int = 5_000
+    """How long a last stable offset counts that the cluster has told, and how long it is not asked
+    again when it did not tell. They only rise, so an old one keeps back segments that could be
+    read, and never shows one that may not."""
+    ask_timeout_ms: int = 10_000
+    """How long the cluster may take to tell one; then nothing of the partition is served."""
+    reads_max: int = 16
+    """Reads of these disks under way at a time, each in a thread; others wait for their turn. More
+    than disks do at once, and no more than a disk that hangs may hold."""
+    read_timeout_ms: int = 10_000
+    """How long one read of a disk may take, of 512 KiB at most, and how long it may wait for its
+    turn; then the answer is given up, and not the service."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work, naming the key."""
+        for folder in self.folders:
+            if not folder.startswith("/") or "\0" in folder:
+                msg = f"broker_log.folders must be absolute paths, got {folder!r}"
+                raise ConfigError(msg)
+        if len(set(self.folders)) < len(self.folders):
+            msg = f"broker_log.folders must be named once each, got {', '.join(self.folders)}"
+            raise ConfigError(msg)
+        for server in self.bootstrap_servers:
+            try:
+                address_of(server)
+            except ConfigError as error:
+                msg = f"broker_log.bootstrap_servers must be host:port, got {server!r}"
+                raise ConfigError(msg) from error
+        if self.command_config is not None and not self.bootstrap_servers:
+            msg = (
+                "broker_log.command_config must stand beside broker_log.bootstrap_servers, which "
+                "is not set"
+            )
+            raise ConfigError(msg)
+        for name in ("stable_age_ms_max", "ask_timeout_ms", "reads_max", "read_timeout_ms"):
+            value, most = getattr(self, name), _MOST.get(name, _INT32_MAX)
+            if type(value) is not int or not 1 <= value <= most:
+                msg = f"broker_log.{name} must be a whole number from 1 to {most}, got {value!r}"
+                raise ConfigError(msg)

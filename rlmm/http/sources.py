@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from rlmm.errors import NotReady, WrongCluster
 from rlmm.progress import Why
 from rlmm.views.readiness import ProcessStanding
-from rlmm.views.status import figures_view
+from rlmm.views.status import copying_view, figures_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rlmm.access.door import AccessStatistics
     from rlmm.engine import Engine
     from rlmm.engines import ServiceStatistics
+    from rlmm.http.broker_log.served import BrokerLog
     from rlmm.telemetry.logs import LinesStatistics
     from rlmm.views.values import View
 
@@ -123,12 +124,14 @@ class Sources:
         lines: Callable[[], LinesStatistics] | None = None,
         sidecar: Callable[[], SidecarFigures] | None = None,
         access: Callable[[], AccessStatistics] | None = None,
+        broker_log: BrokerLog | None = None,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self.version = version
         self.lines = lines
         self.sidecar = sidecar
         self.access = access
+        self.broker_log = broker_log
         self.now_ms = now_ms
         self.process: Process | None = None
         self.is_started = False
@@ -154,8 +157,8 @@ class Sources:
         self.is_started = self.is_started or standing.was_ready
         return standing
 
-    def process_view(self) -> View:
-        """What the process does beside its engines, as it is shown."""
+    def process_view(self, now_s: float) -> View:
+        """What the process does beside its engines, as it is shown at a time of the event loop."""
         process, parts = self.process, {
             "log_lines": self.lines, "sidecar": self.sidecar, "access": self.access,
         }  # fmt: skip
@@ -167,6 +170,9 @@ class Sources:
             shown["missing"] = dict(process.missing)
             shown["broker_watches"] = {
                 name: figures_view(watch) for name, watch in figures.watches.items()
+            }
+            shown["copying"] = {
+                name: copying_view(watch, now_s) for name, watch in figures.copying.items()
             }
         for name, statistics in parts.items():
             shown[name] = None if statistics is None else figures_view(statistics())

@@ -11,6 +11,7 @@ from rlmm.views.values import View, age_ms_s, age_s, iso_time
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rlmm.copy_watch import CopyingStatistics
     from rlmm.figures import EngineStatistics
     from rlmm.metadata.report import ShardStatistics
     from rlmm.pump.figures import FollowerStatistics
@@ -175,6 +176,21 @@ def _snapshots(engine: EngineStatistics, now_ms: int) -> View | None:
 
 def _counts(counts: Mapping[Any, int]) -> dict[str, int]:
     return {str(reason): count for reason, count in counts.items()}
+
+
+def copying_view(copying: CopyingStatistics, now_s: float) -> View:
+    """Which tiered topics are not copied, and for how long."""
+    return {
+        "answers": copying.answers,
+        "failures": copying.failures,
+        "last_trouble": copying.last_trouble,
+        "heard_age_s": age_s(copying.heard_s, now_s),
+        "warn_s": copying.warn_s,
+        "not_copied": [
+            {"topic": topic, "age_s": age_s(since_s, now_s)}
+            for topic, since_s in sorted(copying.not_copied_since_s.items())
+        ],
+    }
 
 
 def figures_view(figures: object) -> View:

@@ -1,9 +1,10 @@
 """
 Errors on the wire: `[code, message, retriable, fields]`, and back to the class they were.
 
-Every class of `rlmm.errors` travels with everything it says, but for those of the store of objects:
-no service asks one. A code that this side does not know is one of a newer version: it comes back as
-the nearest class that is known, under its own code and with what was said about asking again.
+Every class of `rlmm.errors` travels with everything it says, but for `NEVER_SENT`: no service
+asks a store of objects, or runs units of work, and of files HTTP alone tells. A code that this side
+does not know is one of a newer version: it comes back as the nearest class that is known, under its
+own code and with what was said about asking again.
 Invariant: reading what `error_value` gives makes an equal error.
 """
 
@@ -131,13 +132,20 @@ CODES_1: Final = frozenset(
     )
 )
 """The codes that every client of version 1 knows; never added to."""
+NEVER_SENT: Final = frozenset(
+    (
+        errors.StoreError, errors.EngineUnfit, errors.PlanStale, errors.TopicBusy,
+        errors.FileAbsent, errors.NotSealed,
+    )
+)  # fmt: skip
+"""Classes that only jobs meet, or that tell of files, with all that are derived from them."""
 
 
 def classes(root: type[RlmmError] = RlmmError) -> Iterator[type[RlmmError]]:
     """Every error class that is sent, each before those derived from it."""
     yield root
     for derived in root.__subclasses__():
-        if derived.__module__.startswith("rlmm.errors.") and derived is not errors.StoreError:
+        if derived.__module__.startswith("rlmm.errors.") and derived not in NEVER_SENT:
             yield from classes(derived)
 
 

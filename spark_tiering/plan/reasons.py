@@ -93,6 +93,8 @@ class Ended(StrEnum):
     """The source has no segment that is equal to what was started."""
     BEHIND = "behind"
     """A copy below it is missing: brokers would take the hole for copied."""
+    WINDOW_CLOSED = "window-closed"
+    """Brokers are to copy again, and nobody goes on with it."""
 
 
 class LeftOpen(StrEnum):

@@ -37,7 +37,7 @@ def size_text(size_bytes: int) -> str:
 
 def _lines(plan: CopyPlan) -> Iterator[str]:
     total = total_sums(plan)
-    yield f"plan {fingerprint(plan)[:16]}: {plan.rules.mode}, made {_time(plan.rules.now_ms)}"
+    yield f"plan {fingerprint(plan)[:16]}: {plan.rules.mode}, made {time_text(plan.rules.now_ms)}"
     yield f"  {_done(total)}"
     yield f"  in all {size_text(total.cost.bytes)}, {total.cost.objects} objects, " + (
         f"at most {total.cost.requests} requests"
@@ -85,7 +85,8 @@ def _few(lines: list[str], what: str) -> Iterator[str]:
         yield f"  ... and {len(lines) - LINES_OF_EACH_MAX} more {what}"
 
 
-def _time(at_ms: int) -> str:
+def time_text(at_ms: int) -> str:
+    """A moment as people say it, in UTC."""
     try:
         return datetime.fromtimestamp(at_ms // 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (OverflowError, OSError, ValueError):

@@ -59,14 +59,17 @@ NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV}
 
 
 class LocalStore:
-    """The objects in one folder. It is made where its parent exists, else `StoreAbsent`."""
+    """
+    The objects in one folder. It is made where its parent exists, else `StoreAbsent`; for settings
+    that make none, that is raised when the folder is used.
+    """
 
     def __init__(self, settings: LocalSettings) -> None:
         self._root = Path(settings.folder)
         self._writing = self._root / WRITING
         self._is_synced = settings.is_synced
         try:
-            self._root.mkdir(exist_ok=True)
+            self._make_root(is_made=settings.is_made)
         except FileNotFoundError as error:
             msg = f"there is no folder {self._root.parent} to make the store {self._root} in"
             raise StoreAbsent(msg) from error
@@ -75,6 +78,14 @@ class LocalStore:
             raise ConfigError(msg) from error
         except OSError as error:
             raise_store_error("open", self._root, error)
+
+    def _make_root(self, *, is_made: bool) -> None:
+        if is_made:
+            self._root.mkdir(exist_ok=True)
+        elif self._root.exists() and not self._root.is_dir():
+            raise FileExistsError(errno.EEXIST, "it is no folder", str(self._root))
+        elif not self._root.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "no such folder", str(self._root.parent))
 
     def __repr__(self) -> str:
         return f"LocalStore({str(self._root)!r})"

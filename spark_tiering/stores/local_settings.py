@@ -15,3 +15,5 @@ class LocalSettings:
     is_synced: bool = True
     """Off only where losing everything at a power cut is no loss: a metadata event may already tell
     that the object is there."""
+    is_made: bool = True
+    """Off for who only looks: then a folder that is not there is not made, and has no objects."""

@@ -1,5 +1,6 @@
 """
-From settings to their store. Settings travel; a store is opened where it is used, once a process.
+From settings to their store. Settings travel; a store is opened where it is used, once a process,
+or a thread of it.
 
     s3://bucket      the bucket, prefixes belong to keys
     /path, file:///path   the folder
@@ -8,6 +9,7 @@ From settings to their store. Settings travel; a store is opened where it is use
 from __future__ import annotations
 
 import os
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 StoreSettings = LocalSettings | S3Settings
 
-_open: dict[tuple[int, StoreSettings], ObjectStore] = {}
+_open: dict[tuple[int, int, StoreSettings], ObjectStore] = {}
 
 
 def parse_store(address: str, template: S3Settings | None = None) -> tuple[StoreSettings, str]:
@@ -64,9 +66,10 @@ def process_store(settings: StoreSettings) -> ObjectStore:
     """
     The store of this process for *settings*, opened at the first call and kept.
 
-    A process that was forked opens its own: connections are not shared.
+    A process that was forked opens its own, and each thread has its own: connections are not
+    shared.
     """
-    place = (os.getpid(), settings)
+    place = (os.getpid(), threading.get_ident(), settings)
     if place not in _open:
         _open[place] = open_store(settings)
     return _open[place]

@@ -280,7 +280,7 @@ class FakeKafka:
         settings = {
             name: TopicSetting(value, is_default=False)
             for name, value in self.settings.items()
-            if name in request._names
+            if name in (request._names or ())
         }
         return [
             DescribedTopic(self.code_of_settings, None, topic, settings)

@@ -34,6 +34,8 @@ SUM = "x-amz-checksum-crc64nvme"
 class Trouble(StrEnum):
     """What befalls a request."""
 
+    NOTHING = "nothing"
+    """It is one of those behind it that is meant."""
     THROTTLED = "throttled"
     BROKEN = "broken"
     """A fault of the store's own, and nothing was done."""
@@ -106,6 +108,8 @@ class Connection(BaseHTTPRequestHandler):
     """One connection. Methods of the base class carry its names."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    """Head and body are sent apart: else each answer waits 40 ms for an acknowledgement."""
     server: ThreadingHTTPServer
 
     @property

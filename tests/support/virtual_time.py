@@ -24,6 +24,8 @@ class _LeapingSelector(selectors.DefaultSelector):
     def __init__(self) -> None:
         super().__init__()
         self.now_s = 0.0
+        self._strangers = frozenset(thread.native_id for thread in threading.enumerate())
+        """Threads that were there before: a session of Spark's, say, leaves some in the process."""
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = super().select(0)
@@ -38,16 +40,32 @@ class _LeapingSelector(selectors.DefaultSelector):
 
     def _let_threads_work(self) -> list[tuple[selectors.SelectorKey, int]]:
         """Wait until every other thread waits for something, or one of them rang the loop."""
-        if threading.active_count() == 1:
+        if all(thread.native_id in self._strangers for thread in threading.enumerate()):
             return []
-        before = _work_done()
+        before = self._work_done()
         for _ in range(int(_OUTSIDE_S / _MOMENT_S)):
             ready = super().select(_MOMENT_S)
-            after = _work_done()
+            after = self._work_done()
             if ready or (after is not None and after == before):
                 return ready
             before = after
         return []
+
+    def _work_done(self) -> dict[str, str] | None:
+        """What each other thread has done so far, or nothing while one of them is at work."""
+        done = {}
+        own = threading.get_native_id()
+        for task in _TASKS.iterdir():
+            if int(task.name) == own or int(task.name) in self._strangers:
+                continue
+            try:
+                state = (task / "stat").read_text().rpartition(")")[2].split()[0]
+                done[task.name] = (task / "schedstat").read_text()
+            except OSError:  # it ended just now
+                return None
+            if state != "S":
+                return None
+        return done
 
     def _wait_for_outside(self) -> list[tuple[selectors.SelectorKey, int]]:
         """Without a timer only a thread can go on, one that ends with the loop for example."""
@@ -56,23 +74,6 @@ class _LeapingSelector(selectors.DefaultSelector):
             msg = "nothing is left that could happen: everything waits for something else"
             raise RuntimeError(msg)
         return ready
-
-
-def _work_done() -> dict[str, str] | None:
-    """What each other thread has done so far, or nothing while one of them is at work."""
-    done = {}
-    own = str(threading.get_native_id())
-    for task in _TASKS.iterdir():
-        if task.name == own:
-            continue
-        try:
-            state = (task / "stat").read_text().rpartition(")")[2].split()[0]
-            done[task.name] = (task / "schedstat").read_text()
-        except OSError:  # it ended just now
-            return None
-        if state != "S":
-            return None
-    return done
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rlmm.access.door import AccessStatistics
     from rlmm.engines import ServiceStatistics
     from rlmm.figures import EngineStatistics
+    from rlmm.http.broker_log.figures import Figures as BrokerLogFigures
     from rlmm.http.figures import Figures
     from rlmm.http.metrics.process import ProcessFigures
     from rlmm.http.sources import SidecarFigures
@@ -70,6 +71,7 @@ class Scrape:
     lines: LinesStatistics | None
     sidecar: SidecarFigures | None
     access: AccessStatistics | None
+    broker_log: BrokerLogFigures | None
     has_places: bool
     """Whether single metadata partitions are shown."""
     user_partitions_max: int

@@ -1,6 +1,6 @@
 """
-The metrics of a cluster's parts: its snapshots, its log, whom it watches, its single metadata
-partitions, and single user partitions where that is asked for. Pure.
+The metrics of a cluster's parts: its snapshots, its log, its single metadata partitions, and single
+user partitions where that is asked for. Pure.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from rlmm.views.values import age_ms_s
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from rlmm.broker_watch import WatchStatistics
     from rlmm.http.metrics.metric import Sample, Scrape
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.report import ShardStatistics
@@ -199,39 +198,6 @@ LOGS: Final[tuple[Metric, ...]] = (
         "rlmm_files_note_failures_total", COUNTER, _of_files(lambda log: log.note_failures),
         "How often the check points of the embedded log could not be written.",
         "It rises: the disk is full or failing, and a start will have to read more.",
-    ),
-)  # fmt: skip
-
-
-def _watch(
-    name: str, kind: Kind, read: Callable[[WatchStatistics, float], float | None],
-    meaning: str, worry: str = "",
-) -> Metric:  # fmt: skip
-    def samples(scrape: Scrape) -> Iterator[Sample]:
-        if scrape.service is not None:
-            for cluster, watch in scrape.service.watches.items():
-                yield (cluster,), read(watch, scrape.now_s)
-
-    return Metric(name, kind, ("cluster",), meaning, worry, samples)
-
-
-WATCHES: Final[tuple[Metric, ...]] = (
-    _watch(
-        "rlmm_broker_watch_answers_total", COUNTER, lambda watch, _: watch.answers,
-        "How often the cluster said what the broker of `assignment = cluster:N` has.",
-    ),
-    _watch(
-        "rlmm_broker_watch_failures_total", COUNTER, lambda watch, _: watch.failures,
-        "How often it could not be asked.", "It rises: the assignment grows old.",
-    ),
-    _watch(
-        "rlmm_broker_watch_partitions", GAUGE, lambda watch, _: watch.partitions,
-        "User partitions that the broker has.",
-    ),
-    _watch(
-        "rlmm_broker_watch_age_seconds", GAUGE,
-        lambda watch, now_s: None if watch.heard_s is None else max(0.0, now_s - watch.heard_s),
-        "How long ago that was said last.", "Some times `assignment_refresh_ms`.",
     ),
 )  # fmt: skip
 

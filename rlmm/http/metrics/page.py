@@ -71,6 +71,7 @@ class SourcesCollector(Collector):
             lines=None if sources.lines is None else sources.lines(),
             sidecar=None if sources.sidecar is None else sources.sidecar(),
             access=None if sources.access is None else sources.access(),
+            broker_log=None if sources.broker_log is None else sources.broker_log.figures,
             has_places=self._settings.partition_metrics,
             user_partitions_max=self._settings.user_partitions_max or 0,
         )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from rlmm.http.metrics.of_broker_log import BROKER_LOG
 from rlmm.http.metrics.of_clusters import ASKED, FOLLOWING, HELD
-from rlmm.http.metrics.of_parts import LOGS, PLACES, SNAPSHOTS, USER_PARTITIONS, WATCHES
+from rlmm.http.metrics.of_parts import LOGS, PLACES, SNAPSHOTS, USER_PARTITIONS
 from rlmm.http.metrics.of_process import ACCESS, HTTP, LINES, RESOURCES, SIDECAR, STANDING
+from rlmm.http.metrics.of_watches import COPYING, WATCHES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,9 +25,11 @@ GROUPS: Final[Mapping[str, tuple[Metric, ...]]] = {
     "Single user partitions": USER_PARTITIONS,
     "The log": LOGS,
     "Whose assignment is followed": WATCHES,
+    "What brokers do not copy": COPYING,
     "The frame protocol": SIDECAR,
     "Who is let in": ACCESS,
     "HTTP": HTTP,
+    "Log folders of brokers": BROKER_LOG,
     "Log lines": LINES,
     "Resources": RESOURCES,
 }

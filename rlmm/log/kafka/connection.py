@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from aiokafka.conn import create_conn
 from aiokafka.errors import KafkaError
 
-from rlmm.errors import LogUnavailable
+from rlmm.errors import LogUnavailable, UnsupportedVersion
 from rlmm.log.kafka.codes import Code
 from rlmm.log.kafka.diagnosis import diagnose, refused_token
 from rlmm.log.kafka.metadata_api import MetadataRequest
@@ -122,7 +122,7 @@ class Connection:
         return self._made.connected()
 
     async def call(self, request: Request[T]) -> T:
-        """Send *request* and return its answer. Raises `LogUnavailable`."""
+        """Send *request* and return its answer; raises like `send`."""
         return await self.send(request)
 
     def send(self, request: Request[T]) -> Coroutine[None, None, T]:
@@ -131,7 +131,8 @@ class Connection:
 
         Raises `LogUnavailable` at once when it was surely not sent; awaiting raises it when the
         broker may have got it. If that is cancelled, the answer is dropped when it comes, and later
-        requests of this connection wait for it.
+        requests of this connection wait for it. `UnsupportedVersion` where the broker is older than
+        a request needs that not every broker knows; the connection is as good as before.
         """
         if not self._made.connected():
             msg = f"{self.address}: the connection is closed"
@@ -242,9 +243,9 @@ class _Envelope:
             spoken = versions.get(self._api.key)
             msg = (
                 f"the broker speaks {self._api.name} in versions {spoken}, "
-                f"one of {self._api.versions} is needed: Kafka 3.1 or newer"
+                f"one of {self._api.versions} is needed: Kafka {self._api.since or '3.1'} or newer"
             )
-            raise LogUnavailable(msg)
+            raise (UnsupportedVersion if self._api.since else LogUnavailable)(msg)
         self.version = version
         return self
 

@@ -32,7 +32,7 @@ from rlmm.log.kafka.crew import Crew
 from rlmm.log.kafka.fetch import Fetcher
 from rlmm.log.kafka.getmany import GetmanyFetcher, uses_getmany
 from rlmm.log.kafka.reads import Read
-from rlmm.log.kafka.tiered import tiered_partitions_of
+from rlmm.log.kafka.tiered import tiered_partitions_of, topics_not_copied
 from rlmm.log.kafka.topic import TopicCreation, find_dangers, is_absent, require_topic
 from rlmm.log.protocol import LogIdentity, LogStatistics
 from rlmm.log.requests import require_partition, require_position, require_value
@@ -223,6 +223,16 @@ class KafkaLog:
                 return await tiered_partitions_of(connection, broker_id, self._settings.topic.name)
         except TimeoutError:
             raise self._late(f"the partitions of broker {broker_id}", timeout_s) from None
+
+    async def topics_not_copied(self, *, timeout_s: float) -> frozenset[str]:
+        """The tiered topics that brokers were told not to copy, asked freshly."""
+        try:
+            async with self._limit(timeout_s):
+                await self._cluster.view_now()
+                connection = await self._cluster.any_node().control()
+                return await topics_not_copied(connection)
+        except TimeoutError:
+            raise self._late("which topics are not copied", timeout_s) from None
 
     async def close(self) -> None:
         """End all calls, all tasks and all connections. Idempotent."""

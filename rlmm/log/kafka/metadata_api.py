@@ -12,17 +12,31 @@ from typing import TYPE_CHECKING
 from rlmm.log.kafka.wire import NO_UUID, Api, Reader, Request, Writer
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from rlmm.metadata.ids import Uuid
 
 CONSUMER_REPLICA_ID = -1
 READ_UNCOMMITTED = 0
+READ_COMMITTED = 1
 
 EARLIEST = -2
-"""Asks for the log start."""
+"""Asks for the log start, the tier's part included."""
 LATEST = -1
-"""Asks for the high watermark."""
+"""Asks for the high watermark, of those who read committed only for the last stable offset."""
+EARLIEST_LOCAL = -4
+"""Asks for the first offset on the leader's own disk."""
+LATEST_TIERED = -5
+"""Asks for the highest offset that the leader knows the tier to have; -1 where it knows of none."""
 
-_UNKNOWN_EPOCH = -1
+UNKNOWN_EPOCH = -1
+
+_OFFSETS = Api("ListOffsets", 2, (6,))
+_OFFSETS_OF_TIER = {
+    EARLIEST_LOCAL: _OFFSETS._replace(versions=(9, 8), since="3.6"),
+    LATEST_TIERED: _OFFSETS._replace(versions=(9,), since="3.9"),
+}
+"""What a broker is asked in a version that knows the question: else it might answer another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +67,8 @@ class TopicMetadata:
     name: str
     topic_id: Uuid
     partitions: tuple[PartitionLeader, ...]
+    is_internal: bool = False
+    """Whether it is one that Kafka keeps for itself; not said of the metadata topic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +81,19 @@ class ClusterMetadata:
 
 
 class MetadataRequest(Request[ClusterMetadata]):
-    """Asks one broker for the brokers and for one topic, or for all that it knows."""
+    """
+    Asks one broker for the brokers and for one topic, for some, or for all that it knows: a topic
+    that we may not DESCRIBE is left out of all, and answered with a code where it is named.
+    """
 
     api = Api("Metadata", 3, (12,))
 
-    def __init__(self, topic: str | None) -> None:
-        self._topic = topic
+    def __init__(self, topics: str | Sequence[str] | None) -> None:
+        self._topics = [topics] if isinstance(topics, str) else topics
 
     def write(self, out: Writer, version: int) -> None:
         """Write the body."""
-        topics = None if self._topic is None else [self._topic]
-        out.array(topics, lambda name: self._write_topic(out, name))
+        out.array(self._topics, lambda name: self._write_topic(out, name))
         out.boolean(False)
         out.boolean(False)
         out.no_tags()
@@ -104,11 +122,11 @@ def _broker(answer: Reader) -> Broker:
 
 def _topic(answer: Reader) -> TopicMetadata:
     code, name, topic_id = answer.int16(), answer.text(), answer.uuid()
-    answer.boolean()
+    is_internal = answer.boolean()
     partitions = answer.array(lambda: _partition(answer))
     answer.int32()
     answer.tags()
-    return TopicMetadata(code, name, topic_id, tuple(partitions))
+    return TopicMetadata(code, name, topic_id, tuple(partitions), is_internal)
 
 
 def _partition(answer: Reader) -> PartitionLeader:
@@ -133,48 +151,69 @@ class ListedOffset:
     offset: int
 
 
-class ListOffsetsRequest(Request[dict[int, ListedOffset]]):
-    """Asks the leader of *partitions* for one end of each: `EARLIEST` or `LATEST`."""
+class TopicOffsetsRequest(Request[dict[str, dict[int, ListedOffset]]]):
+    """
+    Asks the leader of *partitions*, by topic, for one end of each: `EARLIEST`, `LATEST`,
+    `EARLIEST_LOCAL` or `LATEST_TIERED`.
+    """
 
-    api = Api("ListOffsets", 2, (6,))
+    def __init__(
+        self, partitions: Mapping[str, Sequence[int]], end: int, isolation: int = READ_UNCOMMITTED
+    ) -> None:
+        self.api = _OFFSETS_OF_TIER.get(end, _OFFSETS)
+        self._partitions = partitions
+        self._end = end
+        self._isolation = isolation
+
+    def write(self, out: Writer, version: int) -> None:
+        """Write the body."""
+        out.int32(CONSUMER_REPLICA_ID)
+        out.int8(self._isolation)
+        out.array(self._partitions.items(), lambda wanted: self._write_topic(out, *wanted))
+        out.no_tags()
+
+    def _write_topic(self, out: Writer, name: str, partitions: Sequence[int]) -> None:
+        out.text(name)
+        out.array(partitions, lambda partition: self._write_partition(out, partition))
+        out.no_tags()
+
+    def _write_partition(self, out: Writer, partition: int) -> None:
+        out.int32(partition)
+        out.int32(UNKNOWN_EPOCH)
+        out.int64(self._end)
+        out.no_tags()
+
+    def read(self, answer: Reader, version: int) -> dict[str, dict[int, ListedOffset]]:
+        """Read the body of the answer: what it does not name is not in the result."""
+        answer.int32()
+        return dict(answer.array(lambda: _listed_topic(answer)))
+
+
+class ListOffsetsRequest(Request[dict[int, ListedOffset]]):
+    """Asks the leader of *partitions* of one topic for one end of each: `EARLIEST` or `LATEST`."""
+
+    api = _OFFSETS
 
     def __init__(self, topic: str, partitions: tuple[int, ...], end: int) -> None:
         self._topic = topic
         self._partitions = partitions
         self._end = end
+        self._of_topics = TopicOffsetsRequest({topic: partitions}, end)
 
     def write(self, out: Writer, version: int) -> None:
         """Write the body."""
-        out.int32(CONSUMER_REPLICA_ID)
-        out.int8(READ_UNCOMMITTED)
-        out.array([self._topic], lambda name: self._write_topic(out, name))
-        out.no_tags()
-
-    def _write_topic(self, out: Writer, name: str) -> None:
-        out.text(name)
-        out.array(self._partitions, lambda partition: self._write_partition(out, partition))
-        out.no_tags()
-
-    def _write_partition(self, out: Writer, partition: int) -> None:
-        out.int32(partition)
-        out.int32(_UNKNOWN_EPOCH)
-        out.int64(self._end)
-        out.no_tags()
+        self._of_topics.write(out, version)
 
     def read(self, answer: Reader, version: int) -> dict[int, ListedOffset]:
         """Read the body of the answer: what it does not name is not in the result."""
-        answer.int32()
-        found: dict[int, ListedOffset] = {}
-        answer.array(lambda: _listed_topic(answer, self._topic, found))
-        return found
+        return self._of_topics.read(answer, version).get(self._topic, {})
 
 
-def _listed_topic(answer: Reader, topic: str, found: dict[int, ListedOffset]) -> None:
+def _listed_topic(answer: Reader) -> tuple[str, dict[int, ListedOffset]]:
     name = answer.text()
-    listed = answer.array(lambda: _listed(answer))
+    listed = dict(answer.array(lambda: _listed(answer)))
     answer.tags()
-    if name == topic:
-        found.update(listed)
+    return name, listed
 
 
 def _listed(answer: Reader) -> tuple[int, ListedOffset]:

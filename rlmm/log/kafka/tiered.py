@@ -1,5 +1,6 @@
 """
-Which user partitions of tiered topics a broker leads or follows, by the cluster's own metadata.
+Which user partitions of tiered topics a broker leads or follows, by the cluster's own metadata; and
+which tiered topics brokers were told not to copy.
 
 Needs no plugin in the broker: DESCRIBE and DESCRIBE_CONFIGS on the topics are enough. A topic whose
 settings we have no right to is a finding, not a topic without a tier; of one that we may not
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from rlmm.log.kafka.metadata_api import TopicMetadata
 
 _TIERED = "remote.storage.enable"
+_NOT_COPIED = "remote.log.copy.disable"
 _TOPICS_MAX = 500
 """Topics in one question about settings: their answer is to stay small."""
 
@@ -52,6 +54,24 @@ async def tiered_partitions_of(
         for partition in topic.partitions
         if broker_id in partition.replicas
     )
+
+
+async def topics_not_copied(connection: Connection) -> frozenset[str]:
+    """
+    The tiered topics whose `remote.log.copy.disable` is true, of those whose settings are shown to
+    us: what is hidden cannot be told.
+    """
+    told = await connection.call(MetadataRequest(None))
+    names = sorted(topic.name for topic in told.topics if topic.code == Code.NONE)
+    found: set[str] = set()
+    for first in range(0, len(names), _TOPICS_MAX):
+        asked = names[first : first + _TOPICS_MAX]
+        request = DescribeTopicsRequest(asked, [_TIERED, _NOT_COPIED])
+        for described in await connection.call(request):
+            values = {name: setting.value for name, setting in described.settings.items()}
+            if values.get(_TIERED) == "true" and values.get(_NOT_COPIED) == "true":
+                found.add(described.name)
+    return frozenset(found)
 
 
 async def _tiered(

@@ -1,4 +1,4 @@
-"""Requests about the topic itself: create it, and read its settings."""
+"""Requests about topics themselves: create one, read their settings, change some of one's."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _TOPIC_RESOURCE = 2
+_SET, _UNSET = 0, 1
 _SET_FOR_THE_TOPIC = 1
 """Every other source of a setting's value is the broker's configuration, or Kafka's default."""
 
@@ -112,11 +113,11 @@ class DescribedTopic:
 
 
 class DescribeTopicsRequest(Request[list[DescribedTopic]]):
-    """Asks any broker for the named settings of some topics."""
+    """Asks any broker for the named settings of some topics, or for all that it knows."""
 
     api = Api("DescribeConfigs", 32, (4,))
 
-    def __init__(self, topics: Sequence[str], names: Sequence[str]) -> None:
+    def __init__(self, topics: Sequence[str], names: Sequence[str] | None) -> None:
         self._topics = topics
         self._names = names
 
@@ -158,3 +159,63 @@ def _setting(answer: Reader) -> tuple[str, TopicSetting]:
     answer.nullable_text()
     answer.tags()
     return name, TopicSetting(value, source != _SET_FOR_THE_TOPIC)
+
+
+class AlterTopicRequest(Request[Outcome]):
+    """
+    Asks any broker to have some settings of a topic changed, all of them or none.
+
+    Those not named stay as they are: the older request of Kafka's that replaces all settings would
+    lose them. *unset* are to follow the broker's configuration again.
+    """
+
+    api = Api("IncrementalAlterConfigs", 44, (1,))
+
+    def __init__(
+        self,
+        topic: str,
+        given: Mapping[str, str],
+        unset: Sequence[str] = (),
+        *,
+        is_only_checked: bool = False,
+    ) -> None:
+        self._topic = topic
+        self._given = given
+        self._unset = unset
+        self._is_only_checked = is_only_checked
+
+    def write(self, out: Writer, version: int) -> None:
+        """Write the body."""
+        out.array([self._topic], lambda topic: self._write_topic(out, topic))
+        out.boolean(self._is_only_checked)
+        out.no_tags()
+
+    def _write_topic(self, out: Writer, topic: str) -> None:
+        changes: list[tuple[str, int, str | None]] = [
+            *((name, _SET, value) for name, value in self._given.items()),
+            *((name, _UNSET, None) for name in self._unset),
+        ]
+        out.int8(_TOPIC_RESOURCE)
+        out.text(topic)
+        out.array(changes, lambda change: _write_change(out, *change))
+        out.no_tags()
+
+    def read(self, answer: Reader, version: int) -> Outcome:
+        """Read the body of the answer."""
+        answer.int32()
+        return answer.array(lambda: _altered(answer))[0]
+
+
+def _write_change(out: Writer, name: str, operation: int, value: str | None) -> None:
+    out.text(name)
+    out.int8(operation)
+    out.text(value)
+    out.no_tags()
+
+
+def _altered(answer: Reader) -> Outcome:
+    outcome = Outcome(answer.int16(), answer.nullable_text())
+    answer.int8()
+    answer.text()
+    answer.tags()
+    return outcome

@@ -199,6 +199,9 @@ class Api(NamedTuple):
     name: str
     key: int
     versions: tuple[int, ...]
+    since: str = ""
+    """The Kafka that first has it, where not every one does that is worked with: who asks an older
+    one is told so by an error of its own."""
 
     def choose(self, versions: Mapping[int, tuple[int, int]]) -> int | None:
         """The best version that a broker speaks too; None when there is none."""

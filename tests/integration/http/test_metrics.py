@@ -19,10 +19,13 @@ from rlmm.access.roles import Client, Role
 from rlmm.access.settings import AccessSettings
 from rlmm.assignment import Assignment
 from rlmm.broker_watch import WatchStatistics
+from rlmm.copy_watch import CopyingStatistics
 from rlmm.engine import EngineSettings
 from rlmm.errors import NotAssigned
+from rlmm.http.broker_log.served import BrokerLog
 from rlmm.http.metrics.metric import Kind
 from rlmm.http.metrics.table import METRICS
+from rlmm.http.settings import BrokerLogSettings
 from rlmm.http.sources import Sources
 from rlmm.log.files import FilesLogStatistics
 from rlmm.log.kafka.kafka_log import KafkaLogStatistics
@@ -34,6 +37,7 @@ from rlmm.snapshot.settings import SnapshotSettings
 from rlmm.telemetry.logs import LinesStatistics
 from tests.support import tree
 from tests.support.access import Pki
+from tests.support.broker_logs import Teller
 from tests.support.builders import finished, segment_id, started, tp, update
 from tests.support.engines import ROOM, World, until, until_open
 from tests.support.http_servers import VERSION, process_of, showing
@@ -60,6 +64,7 @@ def everything(process: Service, folder: Path) -> Sources:
         lines=lambda: LinesStatistics({"info": 1}, 2, 3, ""),
         sidecar=lambda: figures.statistics({"idle": 4}, 5, {}, 6),
         access=door.statistics,
+        broker_log=BrokerLog(BrokerLogSettings(("/var/kafka-logs",)), Teller()),
     )
     sources.begin(process)
     return sources
@@ -104,8 +109,9 @@ async def test_metrics_when_everything_has_figures_then_the_scrape_is_the_docume
         process = process_of(a=first, b=second)
         statistics = process.statistics
         watch = WatchStatistics(1, 2, 3, 4, "", 5.0)
+        copying = CopyingStatistics(1, 2, "", 3.0, {"orders": 4.0}, 5.0)
         monkeypatch.setattr(
-            process, "statistics", lambda: _with_watch(statistics(), watch), raising=True
+            process, "statistics", lambda: _with_watches(statistics(), watch, copying), raising=True
         )
         sources = await asyncio.to_thread(everything, process, tmp_path)
         async with showing(sources=sources, user_partitions_max=5) as client:
@@ -125,8 +131,10 @@ SOMETIMES = {
 }
 
 
-def _with_watch(found: ServiceStatistics, watch: WatchStatistics) -> ServiceStatistics:
-    return replace(found, watches={"a": watch})
+def _with_watches(
+    found: ServiceStatistics, watch: WatchStatistics, copying: CopyingStatistics
+) -> ServiceStatistics:
+    return replace(found, watches={"a": watch}, copying={"a": copying})
 
 
 def test_metrics_when_named_then_as_prometheus_asks() -> None:

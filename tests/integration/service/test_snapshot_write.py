@@ -31,7 +31,8 @@ SERVE = (sys.executable, "-m", "rlmm", "serve", "--http-listen", "none")
 def data_dir(tmp_path: Path) -> Path:
     """The data folder that the demonstration leaves, without its snapshots."""
     folder = tmp_path / "data"
-    assert CliRunner().invoke(cli, ["demo", "--folder", str(folder)]).exit_code == 0
+    command = ["demo", "--without-tiering", "--folder", str(folder)]
+    assert CliRunner().invoke(cli, command).exit_code == 0
     shutil.rmtree(folder / "snapshots")
     return folder
 

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import re
+import subprocess
+import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
 
+from rlmm.cli import demo, demo_tiering
 from rlmm.cli.demo_behind import COPIES
+from rlmm.cli.demo_service import DemoService
 from rlmm.cli.main import cli
+from rlmm.errors import EngineUnfit
+from spark_tiering.engines.opening import open_engine
+
+if TYPE_CHECKING:
+    from spark_tiering.engines.settings import EngineSettings
+
+pytestmark = pytest.mark.timeout(300)  # a busy machine takes its time to start Spark
 
 README = (Path(__file__).resolve().parents[3] / "README.md").read_text(encoding="utf-8")
 
@@ -24,10 +35,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def shown(folder: Path) -> str:
-    """What the demonstration prints, when all went well."""
-    result = CliRunner().invoke(cli, ["demo", "--folder", str(folder)])
-    assert result.exit_code == 0, result.output
-    return result.stdout
+    """What the demonstration prints, when all went well; a process has one session of Spark's."""
+    command = [sys.executable, "-m", "rlmm", "demo", "--folder", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_demo_when_run_then_shows_what_the_readme_shows(shown: str) -> None:
@@ -56,6 +68,49 @@ def test_demo_when_given_a_folder_then_leaves_log_and_snapshots_there(folder: Pa
     """The folder can be looked at afterwards, and is a log like any other."""
     assert (folder / "log" / "__remote_log_metadata-0").is_dir()
     assert list((folder / "snapshots").rglob("*"))
+
+
+def test_demo_when_spark_is_there_then_copies_by_it_and_shows_plan_progress_and_receipts(
+    shown: str,
+) -> None:
+    """All six segments are copied by tasks of Spark, and each has its receipt."""
+    _, _, told = shown.partition("9. A broker's log folder is tiered")
+    assert "By Spark, local[2]: 2 tasks at a time." in told
+    assert re.search(r"plan [0-9a-f]{16}: archive", told)
+    assert "  6 of 6 segments, 6.2 of 6.2 MB" in told
+    assert re.search(r"job \S+: 6 of 6 segments finished", told)
+    receipts = re.findall(r"clicks-([01]) (\d+)-\d+ +finished  .* [0-9a-f]{16} ", told)
+    assert sorted(receipts) == [(one, base) for one in "01" for base in ("0", "1024", "2048")]
+
+
+def test_demo_when_spark_cannot_run_then_says_so_and_copies_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line says why, and this process does what Spark would have done."""
+
+    def without_spark(settings: EngineSettings) -> Any:
+        if settings.master is not None:
+            raise EngineUnfit("no Java 17 or newer")
+        return open_engine(settings)
+
+    monkeypatch.setattr(demo_tiering, "open_engine", without_spark)
+    folder = tmp_path / "data"
+    with DemoService(folder, tmp_path / "rlmm.sock") as service:
+        service.wait_ready()
+        demo_tiering.show_tiering(service, folder)
+    told = capsys.readouterr().out
+    assert "Spark cannot run here, so it is copied by this process: no Java 17 or newer\n" in told
+    assert "6 of 6 segments finished" in told
+    assert "11. A second run: nothing to do" in told
+
+
+def test_demo_when_what_tiering_needs_is_not_installed_then_says_what(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A service alone needs none of it: the demonstration ends well without."""
+    monkeypatch.setitem(sys.modules, "rlmm.cli.demo_tiering", None)
+    demo._tiering(None, tmp_path)  # type: ignore[arg-type]  # nobody is asked
+    assert capsys.readouterr().out.startswith("9. Segments are not tiered here, ")
 
 
 def test_history_when_played_then_breaks_no_rule_and_keeps_every_state() -> None:

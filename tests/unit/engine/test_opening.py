@@ -55,6 +55,8 @@ async def test_call_when_the_log_is_not_open_then_says_what_is_waited_for_within
         await log.append(1, b"x", timeout_s=WAIT_S)
     with pytest.raises(LogUnavailable, match="a slow disk"):
         await log.tiered_partitions_of(1, timeout_s=WAIT_S)
+    with pytest.raises(LogUnavailable, match="a slow disk"):
+        await log.topics_not_copied(timeout_s=WAIT_S)
     bounds = await log.bounds([0, 1], timeout_s=WAIT_S)
     assert [type(bounds[number]) for number in (0, 1)] == [LogUnavailable] * 2
     assert log.statistics() == LogStatistics()

@@ -39,6 +39,7 @@ def test_routes_when_they_ask_about_a_partition_then_somebody_answers() -> None:
     """Each path is either a question of the table or has an answer of its own."""
     own = {
         "ready", "read-token", "segments", "segments-for", "status",
+        "broker-log/file", "broker-log/files", "broker-log/partitions",
     }  # fmt: skip
     asked = {route.path.removeprefix(PREFIX) for route in ROUTES if route.path.startswith(PREFIX)}
     assert asked == own | set(QUESTIONS)

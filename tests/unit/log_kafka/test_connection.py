@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from aiokafka.errors import KafkaConnectionError
 
-from rlmm.errors import LogNotPermitted, LogUnavailable
+from rlmm.errors import LogNotPermitted, LogUnavailable, UnsupportedVersion
 from rlmm.log.kafka.connection import Connection, Dialer, address_text
 from rlmm.log.kafka.fetch_api import FetchRequest
-from rlmm.log.kafka.metadata_api import MetadataRequest
+from rlmm.log.kafka.metadata_api import LATEST_TIERED, MetadataRequest, TopicOffsetsRequest
 from rlmm.log.kafka.settings import KafkaSettings, SecuritySettings
 from rlmm.metadata.ids import Uuid
 
@@ -166,6 +166,15 @@ async def test_send_when_the_broker_is_too_old_then_both_versions_are_named() ->
     with pytest.raises(LogUnavailable, match=r"speaks Fetch in versions \(0, 11\).*Kafka 3.1"):
         _ = ours.send(request)
     assert made.sent == []
+
+
+async def test_send_when_the_broker_lacks_what_not_every_one_has_then_says_since_when() -> None:
+    """That waiting never helps is said by an error of its own, and the connection lives on."""
+    ours, made = connection(HEADER + NO_METADATA, {**SPOKEN, 2: (1, 8)})
+    with pytest.raises(UnsupportedVersion, match=r"speaks ListOffsets in versions \(1, 8\).* 3.9"):
+        _ = ours.send(TopicOffsetsRequest({}, LATEST_TIERED))
+    assert made.sent == []
+    assert (await ours.call(MetadataRequest("t"))).cluster_id == "c"
 
 
 async def test_close_when_done_then_it_is_closed() -> None:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from spark_tiering.segments.files import FileStream, read_whole
+from spark_tiering.segments.files import PIECE_BYTES, FileStream, read_whole
 from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
 from tests.support.segments import MemoryFiles
 
 CONTENT = bytes(range(200))
+
+
+class Far(MemoryFiles):
+    """Files of which much is read at once."""
+
+    piece_bytes = 2 * PIECE_BYTES
 
 
 def read_all(stream: FileStream) -> bytes:
@@ -27,6 +33,14 @@ def test_stream_when_read_then_gives_each_byte_once_and_in_order() -> None:
     assert stream.finding is None
     assert files.bytes_read == {"f": 200}
     assert files.largest_read == 64
+
+
+def test_stream_when_the_source_says_its_pieces_then_reads_in_these() -> None:
+    """A source that is far away is asked for more at once than one that is a disk."""
+    near, far = MemoryFiles({"f": bytes(PIECE_BYTES * 3)}), Far({"f": bytes(PIECE_BYTES * 3)})
+    for files, largest in ((near, PIECE_BYTES), (far, 2 * PIECE_BYTES)):
+        assert len(read_all(FileStream(files, "f", PIECE_BYTES * 3, SegmentPart.LOG))) > 0
+        assert files.largest_read == largest
 
 
 @pytest.mark.parametrize(

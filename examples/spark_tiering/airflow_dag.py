@@ -1,0 +1,64 @@
+"""
+A nightly copy of cold segments as an Airflow DAG, for Airflow 3.
+
+Two tasks: a plan is kept for who wants to know what was meant, then what is wanted is copied. The
+second makes a plan of its own, so that a try after one that died finds what is there already. A run
+that another one is in the way of (`topic-busy`), or that a service was not ready for, ends with 4
+and is tried again. The machine that runs the tasks needs `rlmm` with the extras `s3`, `spark`,
+`tiering`, and `java` where it has none; credentials are found where boto3 finds them.
+"""
+
+from __future__ import annotations
+
+import shlex
+from datetime import UTC, datetime, timedelta
+
+from airflow.providers.standard.operators.bash import (  # type: ignore[import-not-found]  # Airflow is no dependency of this tree
+    BashOperator,
+)
+from airflow.sdk import DAG  # type: ignore[import-not-found]  # the same
+
+WHAT = (
+    "--source-sidecar=https://broker-1.example:7405",
+    "--source-sidecar=https://broker-2.example:7405",
+    "--source-token-file=/etc/rlmm/source.token",
+    "--sidecar=rlmm.example:7404",
+    "--sidecar-token-file=/etc/rlmm/sidecar.token",
+    "--sidecar-ca-file=/etc/rlmm/ca.pem",
+    "--bootstrap-server=broker-1.example:9092",
+    "--store=s3://cold-segments/kafka/",
+    "--topic=orders",
+    "--topic=logs-*",
+    "--min-age=1d",
+    "--master=local[4]",
+    "--max-mb-per-s=200",
+    "--time-limit=5h",
+)
+"""What is copied from where to where; the same words for both commands."""
+PLAN = "/var/lib/rlmm/plans/{{ ts_nodash }}.json"
+REPORT = "/var/lib/rlmm/reports/{{ ts_nodash }}-{{ ti.try_number }}.json"
+STOP_FILE = "/var/lib/rlmm/stop"
+"""Who touches it stops the job between two segments; the next run goes on."""
+
+
+with DAG(
+    "rlmm_cold_segments",
+    schedule="0 1 * * *",
+    start_date=datetime(2026, 1, 1, tzinfo=UTC),
+    catchup=False,
+    # A second run beside the first would only be refused.
+    max_active_runs=1,
+    default_args={"retries": 3, "retry_delay": timedelta(minutes=10)},
+) as dag:
+    plan = BashOperator(
+        task_id="plan", bash_command=shlex.join(["rlmm", "tier", "plan", *WHAT, "--save", PLAN])
+    )
+    run = BashOperator(
+        task_id="run",
+        bash_command=shlex.join(
+            ["rlmm", "tier", "run", *WHAT, "--report", REPORT, "--stop-file", STOP_FILE]
+        ),
+        # What is on its way is finished first: SIGTERM asks for that.
+        execution_timeout=timedelta(hours=6),
+    )
+    plan >> run

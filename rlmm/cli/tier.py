@@ -1,0 +1,325 @@
+"""
+`rlmm tier`: copies of cold segments, planned, made, watched and stopped.
+
+What is asked for by flags becomes a `JobRequest`; everything else is `spark_tiering`'s. Imported
+when it is used, with what it needs beside the service: the extras `tiering`, `s3` and `spark`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rlmm.cli.amounts import POSITIVE_TIME
+from rlmm.cli.main import EXIT_FOUND
+from rlmm.cli.output import OUTPUTS, print_table
+from rlmm.cli.tier_adopt import adopt_group, run_adopting
+from rlmm.cli.tier_around import (
+    echo_plan,
+    quiet_log,
+    require_new,
+    save,
+    stopping_signals,
+    told_and_kept,
+    warn_of,
+)
+from rlmm.cli.tier_options import (
+    DECIDED_BY_PLANS,
+    StoreChoice,
+    adopting,
+    flags_given,
+    job_options,
+    only_looking,
+    store_options,
+)
+from rlmm.cli.tier_progress import progress_line
+from rlmm.clock import SYSTEM_CLOCK
+from rlmm.errors import ConfigError
+from spark_tiering.adopt.adoption import windows
+from spark_tiering.jobs.beats import Standing
+from spark_tiering.jobs.job_store import JobStore
+from spark_tiering.jobs.records import Records
+from spark_tiering.jobs.standings import list_jobs
+from spark_tiering.plan.document import DOCUMENT_BYTES_MAX, fingerprint, format_plan
+from spark_tiering.plan.reading import PlanUnreadable, parse_plan
+from spark_tiering.plan.summary import summary, time_text
+from spark_tiering.run.job import make_job_plan, run_job
+from spark_tiering.run.surroundings import open_surroundings
+from spark_tiering.stores.opening import open_store
+from spark_tiering.stores.sweeping import left_behind, sweep
+
+if TYPE_CHECKING:
+    from spark_tiering.adopt.adoption import OpenWindow
+    from spark_tiering.plan.planned import CopyPlan
+    from spark_tiering.run.request import JobRequest
+    from spark_tiering.sources.protocol import Unusable
+
+_OUTPUT = click.option("--output", type=click.Choice(OUTPUTS), default="table", show_default=True)
+_NEW_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.group(context_settings={"auto_envvar_prefix": "RLMM_TIER"})
+def tier() -> None:
+    """Copy cold segments to a store of objects, and keep the metadata true."""
+
+
+tier.add_command(adopt_group)
+
+
+@tier.command("plan")
+@job_options
+@click.option(
+    "--save",
+    "save_file",
+    type=_NEW_FILE,
+    help="Keep the plan in a file, for `tier run --plan`. "
+    "It holds for one metadata log: an embedded one that is not there yet is begun.",
+)
+@_OUTPUT
+def plan_command(request: JobRequest, *, save_file: Path | None, output: str) -> None:
+    """
+    Say what would be copied, and why the rest would not. Changes nothing.
+
+    Exit codes: 0, 2 for flags that contradict each other, 3 where source, store, cluster or
+    metadata cannot be used, 4 where the metadata is not ready.
+    """
+    require_new(save_file)
+    if save_file is None:  # a plan that is kept is one for a log that is there
+        request = only_looking(request)
+    with quiet_log(), open_surroundings(request) as at:
+        planned = make_job_plan(at)
+        _show_plan(planned.plan, planned.seen.unusable, output)
+    if save_file is not None:
+        save(save_file, format_plan(planned.plan))
+
+
+@tier.command("run")
+@job_options
+@click.option(
+    "--plan", "plan_file", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Carry out a plan that was saved, or none: one that is stale is refused.",
+)  # fmt: skip
+@click.option(
+    "--adopt", is_flag=True,
+    help="For topics that brokers tier: copying and retention of each topic named are off while it "
+    "is copied, and put back as they were. See docs/tiering.md.",
+)  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Stop when the plan is made, as `tier plan`.")
+@click.option("--report", "report_file", type=_NEW_FILE, help="Keep the report in a file.")
+@_OUTPUT
+def run_command(
+    request: JobRequest,
+    *,
+    plan_file: Path | None,
+    adopt: bool,
+    dry_run: bool,
+    report_file: Path | None,
+    output: str,
+) -> None:
+    """
+    Copy what is wanted: say it in the metadata, copy, verify, say that it is finished.
+
+    A second run goes on where one that was killed has stopped. SIGINT and SIGTERM stop between
+    segments. Exit codes: 0 all is copied, 1 something is not, 2 flags, or a plan that is stale, 3
+    where source, store, cluster or metadata cannot be used, 4 where the metadata is not ready or
+    another job works on a topic.
+    """
+    if adopt and plan_file is not None:
+        msg = "--adopt plans when copying is off, and takes no plan of before"
+        raise ConfigError(msg)
+    if dry_run and plan_file is not None:
+        msg = "--dry-run makes a plan, and takes none: --plan and it contradict each other"
+        raise ConfigError(msg)
+    require_new(report_file)
+    if adopt and not dry_run:
+        run_adopting(request, report_file, output)
+        return
+    request = adopting(request) if adopt else request
+    plan = None if plan_file is None else _read_plan(plan_file)
+    if plan is not None:
+        request = _as_planned(request, plan)
+    if dry_run:
+        request = only_looking(request)
+    with quiet_log(), open_surroundings(request) as at:
+        if dry_run:
+            planned = make_job_plan(at)
+            _show_plan(planned.plan, planned.seen.unusable, output)
+            return
+        with progress_line() as line, stopping_signals() as stopped:
+            report = run_job(
+                at,
+                plan,
+                why_stop=lambda: stopped[0] if stopped else "",
+                on_plan=lambda made: echo_plan(made, output),
+                on_progress=line.show,
+            )
+    told_and_kept(report.lines(), report.document(), output, report_file)
+    if not report.is_fine:
+        click.get_current_context().exit(EXIT_FOUND)
+
+
+@tier.command("status")
+@store_options
+@_OUTPUT
+def status_command(choice: StoreChoice, *, output: str) -> None:
+    """
+    List the jobs that a store knows of, the newest first, and topics whose copying is off.
+
+    Exit code 1 where a job is overdue, having died or being unable to say that it is alive, or has
+    left a topic's copying and retention off: see `rlmm tier adopt`.
+    """
+    with open_store(choice.settings) as store:
+        kept = JobStore(store, choice.prefix)
+        jobs, opened = list(list_jobs(kept)), windows(kept)
+    rows = [
+        {
+            "jobId": one.job_id,
+            "standing": one.standing.value,
+            "host": None if one.beat is None else one.beat.host,
+            "beganMs": one.began_ms,
+            "hasPlan": one.has_plan,
+            "hasReport": one.has_report,
+            "isAskedToStop": one.is_asked_to_stop,
+        }
+        for one in jobs
+    ]
+    if output == "json":
+        click.echo(json.dumps({"jobs": rows, "windows": _window_rows(opened)}, indent=2))
+    else:
+        print_table(
+            "jobs",
+            ("job", "standing", "host", "report", "asked to stop"),
+            [
+                (
+                    row["jobId"],
+                    row["standing"],
+                    row["host"] or "-",
+                    "yes" if row["hasReport"] else "-",
+                    "yes" if row["isAskedToStop"] else "-",
+                )
+                for row in rows
+            ],
+        )
+        if opened:
+            print_table(
+                "topics whose copying and retention are off",
+                ("topic", "step", "since", "job", "standing", "trouble"),
+                [tuple(row.values()) for row in _window_rows(opened)],
+            )
+    is_left = any(one.job is not Standing.ALIVE for one in opened)
+    if is_left or any(one.standing is Standing.OVERDUE for one in jobs):
+        click.get_current_context().exit(EXIT_FOUND)
+
+
+@tier.command("pause")
+@store_options
+@click.argument("job_id")
+def pause_command(choice: StoreChoice, *, job_id: str) -> None:
+    """
+    Ask a job to stop between segments, wherever it runs. What it has begun it finishes.
+
+    A later `tier run` goes on.
+    """
+    with open_store(choice.settings) as store:
+        jobs = JobStore(store, choice.prefix)
+        known = {one.job_id: one.standing for one in list_jobs(jobs)}
+        if job_id not in known:
+            msg = f"the store knows of no job {job_id!r}; `rlmm tier status` lists them"
+            raise ConfigError(msg)
+        Records(jobs, job_id).ask_to_stop("rlmm tier pause")
+    click.echo(f"job {job_id} ({known[job_id].value}) is asked to stop between segments")
+
+
+@tier.command("sweep")
+@store_options
+@click.option(
+    "--older-than", type=POSITIVE_TIME, default="7d", show_default=True, metavar="TIME",
+    help="Choose a time that no writer outlasts: nothing tells whether one is still at work.",
+)  # fmt: skip
+@click.option("--end", "is_ending", is_flag=True, help="End them; without it they are listed.")
+@_OUTPUT
+def sweep_command(choice: StoreChoice, *, older_than: int, is_ending: bool, output: str) -> None:
+    """
+    List unfinished uploads under the prefix, which killed writers left behind and which cost room.
+
+    Objects are never touched. Exit code 1 where some are left.
+    """
+    before_ms = SYSTEM_CLOCK.now_ms() - older_than
+    with open_store(choice.settings) as store:
+        act = sweep if is_ending else left_behind
+        found = list(act(store, choice.prefix, before_ms))
+    if output == "json":
+        rows = [{"key": one.key, "id": one.upload_id, "beganMs": one.began_ms} for one in found]
+        click.echo(json.dumps({"ended" if is_ending else "uploads": rows}, indent=2))
+    else:
+        print_table(
+            "unfinished uploads" + (", ended" if is_ending else ""),
+            ("key", "began"),
+            [(one.key, time_text(one.began_ms)) for one in found],
+        )
+    if found and not is_ending:
+        click.get_current_context().exit(EXIT_FOUND)
+
+
+def _window_rows(opened: list[OpenWindow]) -> list[dict[str, str]]:
+    return [
+        {
+            "topic": one.journal.topic.name,
+            "step": one.journal.step.value,
+            "since": time_text(one.journal.opened_ms),
+            "jobId": one.journal.job_id,
+            "standing": one.job.value,
+            "trouble": one.journal.trouble,
+        }
+        for one in opened
+    ]
+
+
+# ---------------------------------------------------------------------------------------- plans
+
+
+def _show_plan(plan: CopyPlan, unusable: tuple[Unusable, ...], output: str) -> None:
+    warn_of(plan)
+    if output == "json":
+        click.echo(format_plan(plan).decode(), nl=False)
+        return
+    click.echo(summary(plan), nl=False)
+    for one in unusable:
+        click.echo(f"  not used: {one}")
+
+
+def _read_plan(file: Path) -> CopyPlan:
+    with file.open("rb") as opened:
+        content = opened.read(DOCUMENT_BYTES_MAX + 1)
+    plan = parse_plan(content)
+    if isinstance(plan, PlanUnreadable):
+        msg = f"{file}: {plan}"
+        raise ConfigError(msg)
+    return plan
+
+
+def _as_planned(request: JobRequest, plan: CopyPlan) -> JobRequest:
+    """
+    The request, with what the plan has decided; another prefix is refused, and so are flags that
+    would have decided it. Variables of the environment give way.
+    """
+    given = flags_given(DECIDED_BY_PLANS)
+    if given:
+        msg = f"a plan has decided about {', '.join(given)}: leave them out, or make another plan"
+        raise ConfigError(msg)
+    rules = plan.rules
+    if request.prefix != rules.prefix:
+        msg = f"plan {fingerprint(plan)[:16]} is for the prefix {rules.prefix!r}, not for "
+        msg += repr(request.prefix)
+        raise ConfigError(msg)
+    return replace(
+        request,
+        mode=rules.mode,
+        filters=rules.filters,
+        budgets=rules.budgets,
+        broker_id=rules.broker_id,
+    )

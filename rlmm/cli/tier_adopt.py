@@ -1,0 +1,103 @@
+"""
+`rlmm tier run --adopt`, and `rlmm tier adopt`: copies that the brokers of a live cluster adopt.
+
+While segments are copied, copying and retention of the topic are off. A window that a job has left
+open is closed by `resume` or `abort`, and by nothing else; `rlmm tier status` lists them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from rlmm.cli.main import EXIT_FOUND
+from rlmm.cli.output import OUTPUTS
+from rlmm.cli.tier_around import echo_plan, quiet_log, require_new, stopping_signals, told_and_kept
+from rlmm.cli.tier_options import adopting, job_options
+from rlmm.cli.tier_progress import progress_line
+from rlmm.errors import ConfigError
+from spark_tiering.adopt.adoption import Listeners, abort, adopt, resume
+from spark_tiering.run.surroundings import open_surroundings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from spark_tiering.adopt.report import AdoptionReport
+    from spark_tiering.run.request import JobRequest
+    from spark_tiering.run.surroundings import Surroundings
+
+_OUTPUT = click.option("--output", type=click.Choice(OUTPUTS), default="table", show_default=True)
+
+
+@click.group("adopt")
+def adopt_group() -> None:
+    """Take up what an adopting job has left: copying and retention are off until then."""
+
+
+@adopt_group.command("resume")
+@click.argument("topic")
+@job_options
+@_OUTPUT
+def resume_command(request: JobRequest, *, topic: str, output: str) -> None:
+    """
+    Go on with the window of TOPIC that a job has left open, and close it.
+
+    Exit codes as of `rlmm tier run`; 1 where the window stays open, with the reason.
+    """
+    _taken_up(request, topic, output, resume)
+
+
+@adopt_group.command("abort")
+@click.argument("topic")
+@job_options
+@_OUTPUT
+def abort_command(request: JobRequest, *, topic: str, output: str) -> None:
+    """
+    Close the window of TOPIC that a job has left open, without copying more.
+
+    Copies that are open are ended, from the top down; what is finished stays, and brokers copy the
+    rest. The settings of the topic are put back as they were. Exit codes as of `rlmm tier run`.
+    """
+    _taken_up(request, topic, output, abort)
+
+
+def run_adopting(request: JobRequest, report_file: Path | None, output: str) -> None:
+    """Copy, and have the brokers adopt it: `rlmm tier run --adopt`."""
+    if not request.filters.topics:
+        msg = "--adopt changes settings of topics for a while: name them with --topic"
+        raise ConfigError(msg)
+    _run(request, output, adopt, report_file)
+
+
+def _taken_up(
+    request: JobRequest,
+    topic: str,
+    output: str,
+    way: Callable[..., AdoptionReport],
+) -> None:
+    def take_up(at: Surroundings, *, listeners: Listeners) -> AdoptionReport:
+        return way(at, topic, listeners=listeners)
+
+    _run(request, output, take_up)
+
+
+def _run(
+    request: JobRequest,
+    output: str,
+    work: Callable[..., AdoptionReport],
+    report_file: Path | None = None,
+) -> None:
+    require_new(report_file)
+    with quiet_log(), open_surroundings(adopting(request)) as at:  # noqa: SIM117 - in this order
+        with progress_line() as line, stopping_signals() as stopped:
+            listeners = Listeners(
+                lambda: stopped[0] if stopped else "",
+                lambda plan: echo_plan(plan, output),
+                line.show,
+            )
+            report = work(at, listeners=listeners)
+    told_and_kept(report.lines(), report.document(), output, report_file)
+    if not report.is_fine:
+        click.get_current_context().exit(EXIT_FOUND)

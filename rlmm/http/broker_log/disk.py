@@ -1,0 +1,205 @@
+"""
+A broker's folders on disk: read here and nowhere else. Everything in this module blocks.
+
+A file is reached by three names, each opened below the one before: a folder of the configuration, a
+partition's folder in it, a file in that. The last two are opened as what they have to be, and never
+through a symbolic link. Invariant: nothing is open when a call has returned.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rlmm.errors import FileAbsent, LogNotPermitted, LogUnavailable
+from rlmm.metadata.ids import Uuid
+from rlmm.partition_log.checkpoints import Unreadable, parse_partition_metadata
+from rlmm.partition_log.names import PARTITION_METADATA, topic_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rlmm.errors import RlmmError
+    from rlmm.metadata.ids import TopicIdPartition
+
+SMALL_BYTES_MAX: Final = 64 * 1024
+_FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+# Not to wait for who writes into a pipe that somebody has put there.
+_FILE_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_ABSENT: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO})
+"""Nothing of that name, or nothing of the kind that it has to be."""
+
+
+class Place(NamedTuple):
+    """A partition in one of the folders."""
+
+    folder: str
+    partition: TopicIdPartition
+
+    @property
+    def name(self) -> str:
+        """Of its own folder; raises `InvalidArgument` where no topic can have that name."""
+        return str(topic_partition(self.partition.topic, self.partition.partition))
+
+    def __str__(self) -> str:
+        return f"{self.folder}/{self.name}"
+
+
+class Identity(NamedTuple):
+    """Which file it is: another one of the same name has another inode or another size."""
+
+    device: int
+    inode: int
+    size_bytes: int
+
+
+class FileFacts(NamedTuple):
+    """A regular file as it is in the listing of its folder."""
+
+    size_bytes: int
+    modified_ms: int
+
+
+class Looked(NamedTuple):
+    """A file, and the names of all regular ones in its folder."""
+
+    names: list[str]
+    identity: Identity
+
+
+def facts_of(place: Place) -> dict[str, FileFacts]:
+    """Every regular file of a partition by its name; those that vanish meanwhile are left out."""
+    found: dict[str, FileFacts] = {}
+    with _partition_folder(place) as folder, os.scandir(folder) as entries:
+        for entry in entries:
+            try:
+                status = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            if stat.S_ISREG(status.st_mode):
+                found[entry.name] = FileFacts(status.st_size, status.st_mtime_ns // 1_000_000)
+    return found
+
+
+def look_at(place: Place, name: str) -> Looked:
+    """The file *name*, and what stands beside it at that moment."""
+    with _partition_folder(place) as folder:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+        if name not in names:
+            raise _absent(f"{place}/{name}")
+        with _file(folder, name, f"{place}/{name}") as identity:
+            return Looked(names, identity[1])
+
+
+def read_piece(place: Place, name: str, identity: Identity, start: int, size: int) -> bytes:
+    """
+    The bytes [start, start + size) of a file; none where it is gone or not that one any more.
+    """
+    try:
+        with (
+            _partition_folder(place) as folder,
+            _file(folder, name, f"{place}/{name}") as (descriptor, found),
+        ):
+            return os.pread(descriptor, size, start) if found == identity else b""
+    except FileAbsent:
+        return b""
+
+
+@contextmanager
+def opened_folder(path: str) -> Iterator[int]:
+    """One of the folders of the configuration, open."""
+    with _told(path):
+        descriptor = os.open(path, _FOLDER_FLAGS)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def names_in(folder: int, where: str) -> list[str]:
+    """What is in an open folder, in no order."""
+    with _told(where):
+        return os.listdir(folder)
+
+
+def topic_id_of(partition_folder: int, where: str) -> Uuid | str:
+    """The topic's id as an open partition's folder tells it, or in words why it does not."""
+    content = small_file(partition_folder, PARTITION_METADATA, f"{where}/{PARTITION_METADATA}")
+    if not content:
+        return f"it does not say its topic's id ({PARTITION_METADATA})"
+    found = parse_partition_metadata(content)
+    return f"{PARTITION_METADATA}: {found.detail}" if isinstance(found, Unreadable) else Uuid(found)
+
+
+def small_file(folder: int, name: str, where: str, bytes_max: int = SMALL_BYTES_MAX) -> bytes:
+    """What a file in an open folder holds, no more than *bytes_max*; none where there is none."""
+    try:
+        with _file(folder, name, where) as (descriptor, _):
+            return os.pread(descriptor, bytes_max, 0)
+    except FileAbsent:
+        return b""
+
+
+@contextmanager
+def inner_folder(folder: int, name: str, where: str) -> Iterator[int]:
+    """A partition's folder in an open one, open."""
+    with _told(where):
+        descriptor = os.open(name, _FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=folder)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _partition_folder(place: Place) -> Iterator[int]:
+    """The folder of the partition that is meant: by name, and by the id of its topic."""
+    name, where = place.name, str(place)
+    with opened_folder(place.folder) as outer, inner_folder(outer, name, where) as folder:
+        found = topic_id_of(folder, where)
+        if isinstance(found, str):
+            raise FileAbsent(f"{where}: {found}")
+        if found != place.partition.topic_id:
+            msg = f"{where} is of the topic {found}, asked was {place.partition.topic_id}"
+            raise FileAbsent(msg)
+        with _told(where):
+            yield folder
+
+
+@contextmanager
+def _file(folder: int, name: str, where: str) -> Iterator[tuple[int, Identity]]:
+    """A regular file in an open folder, open, and which one it is."""
+    with _told(where):
+        descriptor = os.open(name, _FILE_FLAGS, dir_fd=folder)
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise _absent(where)
+            yield descriptor, Identity(status.st_dev, status.st_ino, status.st_size)
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def _told(where: str) -> Iterator[None]:
+    """What the system refuses, in errors of ours."""
+    try:
+        yield
+    except OSError as error:
+        raise _refusal(where, error) from error
+
+
+def _refusal(where: str, error: OSError) -> RlmmError:
+    if error.errno in _ABSENT:
+        return _absent(where)
+    if isinstance(error, PermissionError):
+        return LogNotPermitted(f"not permitted to read {where}: {error.strerror}")
+    return LogUnavailable(f"{where} could not be read: {error.strerror}")
+
+
+def _absent(where: str) -> FileAbsent:
+    return FileAbsent(f"{where} is not there")

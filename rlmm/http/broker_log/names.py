@@ -1,0 +1,92 @@
+"""
+Which files of a partition may be read, by their names alone. Pure.
+
+A segment is rolled when the `.log` of another one follows; what lies below that one's base offset
+never changes again, once it is stable. Whether it is stable is for the caller to ask.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rlmm.partition_log.names import (
+    EPOCH_CHECKPOINT,
+    LOG,
+    OFFSET_INDEX,
+    PARTITION_METADATA,
+    TIME_INDEX,
+    parse_segment_file,
+)
+from rlmm.records.header import OFFSET_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+OWN_TOPICS: Final = frozenset(
+    {
+        "__cluster_metadata",
+        "__consumer_offsets",
+        "__remote_log_metadata",
+        "__share_group_state",
+        "__transaction_state",
+    }
+)
+"""The topics that Kafka keeps for itself, passwords of users among them: never served."""
+
+_OF_PARTITION: Final = (EPOCH_CHECKPOINT, PARTITION_METADATA)
+_OF_SEGMENT: Final = (LOG, OFFSET_INDEX, TIME_INDEX, ".txnindex")
+_SNAPSHOT: Final = ".snapshot"
+
+WITHOUT_LOG: Final = "the log of its segment is not there"
+"""So a segment looks that the broker is deleting: what is left of it is gone in a moment."""
+
+
+def is_ever_read(name: str) -> bool:
+    """Whether files of this name are read at all, by anybody and at any time."""
+    if name in _OF_PARTITION:
+        return True
+    found = parse_segment_file(name)
+    return found is not None and found[0] <= OFFSET_MAX and found[1] in (*_OF_SEGMENT, _SNAPSHOT)
+
+
+class SealedFiles:
+    """The files of one partition as its folder listed them at one moment."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        parsed = (parse_segment_file(name) for name in names)
+        bases = sorted(
+            found[0]
+            for found in parsed
+            if found is not None and found[1] == LOG and found[0] <= OFFSET_MAX
+        )
+        self._ends: dict[int, int | None] = dict(zip(bases, [*bases[1:], None], strict=True))
+
+    def needs(self, name: str) -> int | str:
+        """
+        The offset below which all must be stable before the file *name* may be read; in words why
+        it may not, where that would not be enough.
+        """
+        if name in _OF_PARTITION:
+            return 0
+        if not is_ever_read(name):
+            return "files of this kind are not served"
+        found = parse_segment_file(name)
+        assert found is not None, "it is a segment's by its name"
+        offset, suffix = found
+        if suffix == _SNAPSHOT:
+            return offset
+        if offset not in self._ends:
+            return WITHOUT_LOG
+        end = self._ends[offset]
+        return "its segment is the active one" if end is None else end
+
+
+def why_not(needs: int | str, last_stable_offset: int | None) -> str:
+    """Why a file that *needs* this may not be read now; empty where it may."""
+    if isinstance(needs, str):
+        return needs
+    if last_stable_offset is None:
+        return "the last stable offset of its partition is not known"
+    if needs > last_stable_offset:
+        return f"it reaches to offset {needs}, stable is what lies below {last_stable_offset}"
+    return ""

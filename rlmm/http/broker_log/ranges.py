@@ -1,0 +1,50 @@
+"""Which bytes of a file the header `Range` of a request asks for (RFC 9110, 14). Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+_ONE: Final = re.compile(r"bytes=(?P<first>[0-9]{0,19})-(?P<last>[0-9]{0,19})", re.ASCII)
+"""One range of bytes; several in one request are passed over, as they may be."""
+
+
+class Bytes(NamedTuple):
+    """The bytes [start, end) of a file."""
+
+    start: int
+    end: int
+    is_part: bool
+    """Whether a part was asked for, be it all of the file."""
+
+    @property
+    def size(self) -> int:
+        """How many."""
+        return self.end - self.start
+
+    def content_range(self, size: int) -> str:
+        """The header `Content-Range` for these of a file of *size*."""
+        return f"bytes {self.start}-{self.end - 1}/{size}"
+
+
+def bytes_asked(header: str | None, size: int) -> Bytes | None:
+    """
+    What *header* asks for of a file of *size* bytes: all of it where it asks for no range, or for
+    none that is understood; None where the range lies outside of the file.
+    """
+    whole = Bytes(0, size, False)
+    found = None if header is None else _ONE.fullmatch(header.strip().replace(" ", ""))
+    if found is None:
+        return whole
+    first, last = found["first"], found["last"]
+    if not first:
+        if not last:
+            return whole
+        start, end = max(size - int(last), 0), size
+    else:
+        start, end = int(first), size
+        if last:
+            if int(last) < start:
+                return whole
+            end = min(int(last) + 1, size)
+    return Bytes(start, end, True) if start < end else None

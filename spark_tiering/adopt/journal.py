@@ -1,0 +1,149 @@
+"""
+Where the window of one topic stands, and what was set on the topic before it. Pure.
+
+A journal is a value of which the next one follows; each is written before the change that it tells
+of. So what it says was begun, and may have been done: whoever takes it up does it again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from rlmm.errors import InvalidArgument
+from rlmm.metadata.ids import INT64_MAX, Uuid
+from spark_tiering.adopt.settings import CHANGED
+from spark_tiering.jobs.ids import began_ms
+from spark_tiering.jobs.job_store import Topic, fields_bytes, read_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+VERSION: Final = 1
+TEXT_MAX: Final = 1_000
+
+
+class Step(StrEnum):
+    """What is begun. A closed list; its values stand in journals that people keep."""
+
+    OPENING = "opening"
+    """Step 2: copying and retention are being switched off."""
+    OPEN = "open"
+    """Steps 3 to 6: they are off, and copies are made."""
+    CLOSING = "closing"
+    """Step 7: copying is being switched on; no copy of a job is open, and none begins."""
+    RESTORING = "restoring"
+    """Step 8: copying is on and was seen to go on, retention is being restored."""
+    CLOSED = "closed"
+    """All is as it was."""
+
+
+# An open window is closed at once where its topic is gone.
+_NEXT: Final[Mapping[Step, frozenset[Step]]] = {
+    Step.OPENING: frozenset({Step.OPENING, Step.OPEN, Step.CLOSING, Step.CLOSED}),
+    Step.OPEN: frozenset({Step.OPENING, Step.CLOSING, Step.CLOSED}),
+    Step.CLOSING: frozenset({Step.OPENING, Step.CLOSING, Step.RESTORING, Step.CLOSED}),
+    Step.RESTORING: frozenset({Step.RESTORING, Step.CLOSED}),
+    Step.CLOSED: frozenset({Step.OPENING}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """
+    One entry. *before* is what was set on the topic itself, *log_starts* where its partitions began
+    when the window was opened.
+
+    *trouble* says why the window could not be closed, empty while nothing stood against it.
+    """
+
+    topic: Topic
+    cluster_id: str
+    generation: int
+    """From 1, without a gap, over all windows of the topic."""
+    step: Step
+    job_id: str
+    opened_ms: int
+    """When the window was opened."""
+    written_ms: int
+    before: Mapping[str, str]
+    log_starts: Mapping[int, int]
+    trouble: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether settings of the topic may not be what they were."""
+        return self.step is not Step.CLOSED
+
+    def to(self, step: Step, job_id: str, now_ms: int, trouble: str = "") -> Journal:
+        """What follows; raises `InvalidArgument` for a step that never does."""
+        if step not in _NEXT[self.step]:
+            msg = f"a window that is {self.step} is never {step} next"
+            raise InvalidArgument(msg)
+        return replace(
+            self,
+            generation=self.generation + 1,
+            step=step,
+            job_id=job_id,
+            written_ms=now_ms,
+            trouble=trouble[:TEXT_MAX],
+        )
+
+
+def format_journal(journal: Journal) -> bytes:
+    """The object that a journal is."""
+    return fields_bytes(
+        {
+            "version": VERSION,
+            "topic": journal.topic.name,
+            "topicId": str(journal.topic.topic_id),
+            "clusterId": journal.cluster_id,
+            "generation": journal.generation,
+            "step": journal.step.value,
+            "jobId": journal.job_id,
+            "openedMs": journal.opened_ms,
+            "writtenMs": journal.written_ms,
+            "before": dict(sorted(journal.before.items())),
+            "logStarts": {str(at): start for at, start in sorted(journal.log_starts.items())},
+            "trouble": journal.trouble,
+        }
+    )
+
+
+def parse_journal(content: bytes | None) -> Journal | None:
+    """The journal that *content* is; None for what is none that we could go on with."""
+    found = read_fields(content)
+    if found is None or found.get("version") != VERSION:
+        return None
+    try:
+        return _journal(found)
+    except (AttributeError, InvalidArgument, KeyError, TypeError, ValueError):
+        return None
+
+
+def _journal(found: Mapping[str, Any]) -> Journal:
+    before = found["before"].items()
+    log_starts = [(int(at), start) for at, start in found["logStarts"].items()]
+    texts = [found[name] for name in ("topic", "clusterId", "jobId", "trouble")]
+    texts += [text for setting in before for text in setting]
+    numbers = [found[name] for name in ("generation", "openedMs", "writtenMs")]
+    numbers += [number for one in log_starts for number in one]
+    if not all(isinstance(text, str) and len(text) <= TEXT_MAX for text in texts):
+        raise ValueError
+    if not all(type(number) is int and 0 <= number <= INT64_MAX for number in numbers):
+        raise ValueError
+    if began_ms(found["jobId"]) is None or any(name not in CHANGED for name, _ in before):
+        raise ValueError
+    return Journal(
+        Topic(found["topic"], Uuid.parse(found["topicId"])),
+        found["clusterId"],
+        found["generation"],
+        Step(found["step"]),
+        found["jobId"],
+        found["openedMs"],
+        found["writtenMs"],
+        dict(before),
+        dict(log_starts),
+        found["trouble"],
+    )

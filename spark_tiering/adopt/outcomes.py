@@ -1,0 +1,113 @@
+"""Why a topic is refused, and what became of one. Values only; the lists are closed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from spark_tiering.run.fates import EndReceipt, Receipt
+
+
+class Refusal(StrEnum):
+    """Why no window is opened, or why an open one cannot be closed yet."""
+
+    NO_SUCH_TOPIC = "no-such-topic"
+    NOT_TIERED = "not-tiered"
+    """Brokers do not tier it: it can be archived."""
+    COMPACTED = "compacted"
+    DELETED_ON_DISABLE = "delete-on-disable"
+    """Its tier would be emptied by whoever switches tiering off."""
+    SETTING_UNKNOWN = "setting-unknown"
+    """The brokers do not know how to stop copying: before Kafka 3.9 there is no way."""
+    BROKER_TOO_OLD = "broker-too-old"
+    """One does not tell what it knows its tier to have, so that nobody could see the effect."""
+    COPYING_DISABLED = "copying-disabled"
+    """Somebody has stopped it already, and no journal says who."""
+    WINDOW_OPEN = "window-open"
+    """A job has left one: it is to be resumed or aborted."""
+    NO_WINDOW = "no-window"
+    """There is nothing to resume or to abort."""
+    CHANGE_REFUSED = "change-refused"
+    """The cluster would not take the change, or we have no right to make it."""
+    NO_LEADER = "no-leader"
+    """A partition has none: nobody can tell where its log begins, and what it does later."""
+    METADATA_ABSENT = "metadata-absent"
+    SOURCE_LACKS_PARTITION = "source-lacks-partition"
+    """The tier has some of it, and without its leader epochs nobody can say what brokers see."""
+    LONE_COPY = "lone-copy"
+    """Brokers would take the start of a copy for the start of the log, and delete what is below."""
+    TIER_HAS_HOLE = "tier-has-hole"
+    """Brokers look at the highest tiered offset alone, and would delete what lies in the hole."""
+    NOT_AT_NEXT_OFFSET = "not-at-next-offset"
+    """The source begins behind where the tier ends."""
+    OPEN_COPIES = "open-copies"
+    """Copies of jobs are open and could not be ended."""
+    NOT_QUIET = "not-quiet"
+    """Its metadata did not come to rest."""
+    NOT_TAKEN_UP = "not-taken-up"
+    """Brokers did not go on behind the last copy: copying was stopped again."""
+    NOT_OURS = "not-ours"
+    """Another job has the topic by now."""
+    CHANGE_UNKNOWN = "change-unknown"
+    """Nobody can say whether a change of settings was made."""
+    TROUBLE = "trouble"
+    """Something could not be asked or done; the detail says what."""
+
+
+class Refused(NamedTuple):
+    """Why not; *detail* says where and what."""
+
+    reason: Refusal
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.detail}" if self.detail else self.reason.value
+
+
+class Standing(StrEnum):
+    """Where a topic stands when the job leaves it."""
+
+    REFUSED = "refused"
+    """Nothing of it was changed."""
+    NOTHING_TO_DO = "nothing-to-do"
+    ADOPTED = "adopted"
+    """The window was opened and closed; brokers go on behind the copies."""
+    ABORTED = "aborted"
+    """The window was closed; what was finished stays, and brokers copy the rest."""
+    LEFT_OPEN = "left-open"
+    """Copying and retention are off: disks grow until the window is resumed or aborted."""
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether no window is open."""
+        return self is not Standing.LEFT_OPEN
+
+
+@dataclass(frozen=True, slots=True)
+class TopicOutcome:
+    """
+    What became of one topic.
+
+    *why* is set unless all went well. *receipts* are of every round, in order: a segment whose copy
+    failed stands in it once for each round that tried. *findings* are what the last look told.
+    """
+
+    topic: str
+    standing: Standing
+    why: Refused | None = None
+    receipts: tuple[Receipt, ...] = ()
+    ends: tuple[EndReceipt, ...] = ()
+    rounds: int = 0
+    window_ms: int = 0
+    """How long copying was off."""
+    stopped: str = ""
+    """Why copying ended before all was done that could be."""
+    findings: tuple[str, ...] = ()
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether nobody has to look at it."""
+        is_done = self.standing in (Standing.ADOPTED, Standing.ABORTED, Standing.NOTHING_TO_DO)
+        return is_done and not self.findings

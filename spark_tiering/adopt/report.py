@@ -1,0 +1,106 @@
+"""What became of all topics of one job: as values, as lines for people, and as JSON. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from spark_tiering.adopt.outcomes import Standing
+from spark_tiering.plan.summary import size_text
+from spark_tiering.run.fates import Fate
+from spark_tiering.run.progress import span_text
+from spark_tiering.run.report import end_fields, receipt_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spark_tiering.adopt.outcomes import TopicOutcome
+
+VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptionReport:
+    """
+    What became of every topic that was asked for, in order.
+
+    *stopped* says why the last ones were not begun. *findings* concern the job as a whole.
+    """
+
+    job_id: str
+    way: str
+    """adopt, resume or abort."""
+    began_ms: int
+    ended_ms: int
+    topics: tuple[TopicOutcome, ...]
+    findings: tuple[str, ...] = ()
+    stopped: str = ""
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether nobody has to look at anything."""
+        return not self.stopped and all(one.is_fine for one in self.topics)
+
+    @property
+    def left_open(self) -> list[str]:
+        """The topics whose window is open."""
+        return [one.topic for one in self.topics if not one.standing.is_closed]
+
+    def document(self) -> dict[str, Any]:
+        """All of it, for programs."""
+        return {
+            "version": VERSION,
+            "jobId": self.job_id,
+            "way": self.way,
+            "beganMs": self.began_ms,
+            "endedMs": self.ended_ms,
+            "isFine": self.is_fine,
+            "stopped": self.stopped,
+            "findings": list(self.findings),
+            "topics": [_fields(one) for one in self.topics],
+        }
+
+    def lines(self) -> Iterator[str]:
+        """What people are told of it."""
+        if not self.topics:
+            yield f"job {self.job_id}: there is no topic to {self.way}"
+        for one in self.topics:
+            yield from _lines(one)
+        if self.stopped:
+            yield f"stopped: {self.stopped}"
+        yield from (f"finding: {text}" for text in self.findings)
+
+
+def _fields(one: TopicOutcome) -> dict[str, Any]:
+    return {
+        "topic": one.topic,
+        "standing": one.standing.value,
+        "why": None if one.why is None else one.why.reason.value,
+        "detail": "" if one.why is None else one.why.detail,
+        "rounds": one.rounds,
+        "windowMs": one.window_ms,
+        "stopped": one.stopped,
+        "findings": list(one.findings),
+        "copies": [receipt_fields(receipt) for receipt in one.receipts],
+        "ends": [end_fields(end) for end in one.ends],
+    }
+
+
+def _lines(one: TopicOutcome) -> Iterator[str]:
+    finished = [receipt for receipt in one.receipts if receipt.fate is Fate.FINISHED]
+    size = size_text(sum(receipt.log_bytes for receipt in finished))
+    text = f"topic {one.topic}: {one.standing}"
+    if one.window_ms:
+        span = span_text(one.window_ms / 1_000)
+        text += f", {len(finished)} segments with {size}, copying was off for {span}"
+    yield text
+    if one.why is not None:
+        yield f"  {one.why}"
+    if one.stopped:
+        yield f"  copying ended early: {one.stopped}"
+    if one.ends:
+        ended = sum(end.fate is Fate.ENDED for end in one.ends)
+        yield f"  {ended} of {len(one.ends)} open copies ended"
+    yield from (f"  finding: {finding}" for finding in one.findings)
+    if one.standing is Standing.LEFT_OPEN:
+        yield "  its window is open: copying and retention are off until it is resumed or aborted"

@@ -1,0 +1,122 @@
+"""
+The settings of a topic in a window: what speaks against it, what is journalled, and the changes of
+steps 2, 7 and 8. Pure.
+
+Only what was set on the topic itself is journalled, and what was not set is unset again: whoever
+changes a broker's default later changes the topic's, as before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from spark_tiering.adopt.outcomes import Refusal, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from spark_tiering.sources.cluster import Setting
+
+TIERED: Final = "remote.storage.enable"
+CLEANUP: Final = "cleanup.policy"
+DELETE_ON_DISABLE: Final = "remote.log.delete.on.disable"
+COPY_DISABLE: Final = "remote.log.copy.disable"
+RETENTION_MS: Final = "retention.ms"
+RETENTION_BYTES: Final = "retention.bytes"
+LOCAL_MS: Final = "local.retention.ms"
+LOCAL_BYTES: Final = "local.retention.bytes"
+
+CHANGED: Final = (COPY_DISABLE, LOCAL_MS, LOCAL_BYTES, RETENTION_MS, RETENTION_BYTES)
+"""What a window changes, and a journal keeps."""
+ASKED: Final = (TIERED, CLEANUP, DELETE_ON_DISABLE, *CHANGED)
+
+_AS_RETENTION = "-2"
+"""Brokers refuse to stop copying unless what they keep locally is all that they keep."""
+_FOR_EVER = "-1"
+
+
+class SettingsChange(NamedTuple):
+    """One request: all of it is made, or nothing."""
+
+    given: Mapping[str, str]
+    unset: tuple[str, ...] = ()
+
+
+def why_not(settings: Mapping[str, Setting] | None) -> Refused | None:
+    """What the settings of a topic say against a window; None where they say nothing."""
+    if settings is None:
+        return Refused(Refusal.NO_SUCH_TOPIC, "the cluster does not tell us of it")
+    if _value(settings, TIERED) != "true":
+        return Refused(Refusal.NOT_TIERED, f"{TIERED} is not true")
+    if "compact" in _value(settings, CLEANUP):
+        return Refused(Refusal.COMPACTED, f"{CLEANUP} is {_value(settings, CLEANUP)}")
+    for name in CHANGED:
+        if name not in settings:
+            return Refused(Refusal.SETTING_UNKNOWN, f"the brokers know no {name}")
+    if _value(settings, DELETE_ON_DISABLE) == "true":
+        return Refused(Refusal.DELETED_ON_DISABLE, f"{DELETE_ON_DISABLE} is true")
+    if is_copying_disabled(settings):
+        detail = f"{COPY_DISABLE} is true, and no journal of ours says why"
+        return Refused(Refusal.COPYING_DISABLED, detail)
+    return None
+
+
+def is_copying_disabled(settings: Mapping[str, Setting]) -> bool:
+    """Whether brokers copy nothing."""
+    return _value(settings, COPY_DISABLE) == "true"
+
+
+def explicitly_set(settings: Mapping[str, Setting]) -> dict[str, str]:
+    """What of `CHANGED` is set on the topic itself: what a journal keeps."""
+    return {
+        name: setting.value
+        for name in CHANGED
+        if (setting := settings.get(name)) is not None
+        and setting.is_explicit
+        and setting.value is not None
+    }
+
+
+def opening_change() -> SettingsChange:
+    """Step 2: copying stops, and nothing expires: not by age, and not by size counted twice."""
+    return SettingsChange(
+        {
+            COPY_DISABLE: "true",
+            LOCAL_MS: _AS_RETENTION,
+            LOCAL_BYTES: _AS_RETENTION,
+            RETENTION_BYTES: _FOR_EVER,
+            RETENTION_MS: _FOR_EVER,
+        }
+    )
+
+
+def enabling_change(before: Mapping[str, str]) -> SettingsChange:
+    """Step 7: copying goes on, and what is kept locally is as it was."""
+    return _as_before(before, (COPY_DISABLE, LOCAL_MS, LOCAL_BYTES))
+
+
+def restoring_change(before: Mapping[str, str]) -> SettingsChange:
+    """Step 8: retention is as it was."""
+    return _as_before(before, (RETENTION_MS, RETENTION_BYTES))
+
+
+def differences(settings: Mapping[str, Setting], before: Mapping[str, str]) -> list[str]:
+    """What is not as it was journalled."""
+    now = explicitly_set(settings)
+    return [
+        f"{name} is {now.get(name, 'not set')}, it was {before.get(name, 'not set')}"
+        for name in CHANGED
+        if now.get(name) != before.get(name)
+    ]
+
+
+def _as_before(before: Mapping[str, str], names: tuple[str, ...]) -> SettingsChange:
+    return SettingsChange(
+        {name: before[name] for name in names if name in before},
+        tuple(name for name in names if name not in before),
+    )
+
+
+def _value(settings: Mapping[str, Setting], name: str) -> str:
+    found = settings.get(name)
+    return "" if found is None or found.value is None else found.value

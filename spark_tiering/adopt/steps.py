@@ -1,0 +1,210 @@
+"""
+The single steps of a window: journalled changes, waiting for metadata to come to rest, ending what
+is open, and seeing what brokers do. In which order, `window` says.
+
+Each change of settings is journalled before it is made, and made only while the topic is this
+job's. What raises leaves the window as the journal says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable, TopicBusy
+from spark_tiering.adopt.afterwards import end_text, few
+from spark_tiering.adopt.outcomes import Refusal, Refused
+from spark_tiering.adopt.quiet import QuietWatch
+from spark_tiering.adopt.safety import highest_tiered
+from spark_tiering.adopt.settings import differences
+from spark_tiering.run.fates import Fate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from rlmm.metadata.ids import TopicIdPartition
+    from spark_tiering.adopt.hands import WindowHands
+    from spark_tiering.adopt.journal import Journal, Step
+    from spark_tiering.adopt.safety import PartitionSeen
+    from spark_tiering.adopt.settings import SettingsChange
+    from spark_tiering.run.fates import EndReceipt
+
+CHANGES_MAX: Final = 3
+"""How often a change is asked for of which nobody could say whether it was made."""
+ENDINGS_MAX: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class WindowOptions:
+    """How long a window waits, and when enough is copied."""
+
+    quiet_ms: int = 3_000
+    """How long metadata has to be left alone; the upload time of one segment where a storage
+    plugin ignores that it is interrupted."""
+    quiet_max_ms: int = 600_000
+    """How long that is waited for."""
+    taken_up_ms: int = 60_000
+    """How long brokers may take to go on behind the last copy."""
+    settings_ms: int = 30_000
+    """How long brokers may take to tell settings that were changed."""
+    pause_ms: int = 200
+    """Between two looks."""
+    rounds_max: int = 20
+    rest_bytes: int = 0
+    """What may be left for the brokers to copy; segments go on being rolled meanwhile."""
+
+    def __post_init__(self) -> None:
+        waits = (self.quiet_ms, self.quiet_max_ms, self.taken_up_ms, self.settings_ms)
+        if min(waits) < 0 or min(self.pause_ms, self.rounds_max) < 1 or self.rest_bytes < 0:
+            msg = f"a window cannot wait like this: {self}"
+            raise ConfigError(msg)
+
+
+class GivenUp(Exception):
+    """
+    What was to be done cannot be; the window stays as its journal says.
+
+    No error: an outcome on its way out of nested steps, and never out of the window.
+    """
+
+    def __init__(self, reason: Refusal, detail: str) -> None:
+        self.why = Refused(reason, detail)
+        super().__init__(str(self.why))
+
+
+class WindowSteps:
+    """The steps of one topic's window; *journal* is None until one is open."""
+
+    def __init__(self, hands: WindowHands, options: WindowOptions) -> None:
+        self.journal: Journal | None = None
+        self._hands = hands
+        self._options = options
+
+    # ---------------------------------------------------------------- changes and their journal
+
+    def begin(self, settings: Mapping[str, str], log_starts: Mapping[int, int]) -> None:
+        """Journal that a window is going to be opened, and what was set before."""
+        journal = self._hands.first_journal(settings, log_starts)
+        self.journal = journal
+        try:
+            self._hands.write(journal)
+        except TopicBusy:
+            self.journal = None
+            raise
+
+    def move(self, step: Step, trouble: str = "") -> Journal:
+        """Journal what is begun next."""
+        assert self.journal is not None
+        following = self.journal.to(step, self._hands.job_id, self._hands.now_ms(), trouble)
+        self._hands.write(following)
+        self.journal = following
+        return following
+
+    def require_ours(self) -> None:
+        """Give up where the topic is another job's by now."""
+        why = self._hands.why_not_ours()
+        if why:
+            raise GivenUp(Refusal.NOT_OURS, why)
+
+    def change(self, change: SettingsChange) -> None:
+        """
+        Make a change while the topic is ours.
+
+        Raises `ConfigError` and `LogNotPermitted` where it is surely not made.
+        """
+        for left in reversed(range(CHANGES_MAX)):
+            self.require_ours()
+            try:
+                self._hands.change(change)
+            except LogUnavailable as error:
+                if not left:
+                    raise GivenUp(Refusal.CHANGE_UNKNOWN, str(error)) from error
+                self._pause()
+            else:
+                return
+
+    def change_back(self, change: SettingsChange) -> None:
+        """The same within an open window, which stays open where the cluster does not take it."""
+        try:
+            self.change(change)
+        except (ConfigError, LogNotPermitted) as error:
+            raise GivenUp(Refusal.CHANGE_REFUSED, str(error)) from error
+
+    # --------------------------------------------------------------------------------- waiting
+
+    def why_not_quiet(self, why_stop: Callable[[], str]) -> str:
+        """Wait until the metadata was left alone for a while; why it was not, else nothing."""
+        watch = QuietWatch(self._options.quiet_ms)
+        began_ms = self._hands.elapsed_ms()
+        while not (why := why_stop()):
+            digests = {one.partition: one.digest for one in self._hands.look()}
+            now_ms = self._hands.elapsed_ms()
+            if watch.saw(now_ms, digests):
+                return ""
+            if now_ms - began_ms > self._options.quiet_max_ms:
+                unread = few([str(one) for one in watch.unread])
+                return f"no rest in {self._options.quiet_max_ms} ms" + (
+                    f", not read: {unread}" if unread else ""
+                )
+            self._pause()
+        return why
+
+    def not_taken_up(self, seen: Sequence[PartitionSeen]) -> list[str]:
+        """The partitions whose leaders do not know of the last copy, though they had their time."""
+        wanted = {
+            one.partition: highest for one in seen if (highest := highest_tiered(one)) is not None
+        }
+        told: dict[TopicIdPartition, int] = {}
+        began_ms = self._hands.elapsed_ms()
+        while wanted:
+            try:
+                told = dict(self._hands.latest_tiered(list(wanted)))
+            except LogUnavailable:
+                told = {}
+            wanted = {
+                one: highest for one, highest in wanted.items() if told.get(one, -1) < highest
+            }
+            if not wanted or self._hands.elapsed_ms() - began_ms > self._options.taken_up_ms:
+                break
+            self._pause()
+        return [
+            f"{one} tells {told.get(one, 'nothing')}, the tier has {highest}"
+            for one, highest in wanted.items()
+        ]
+
+    def other_settings(self, before: Mapping[str, str]) -> list[str]:
+        """What is not set as it was, though brokers had their time to tell."""
+        began_ms = self._hands.elapsed_ms()
+        while True:
+            settings = self._hands.settings()
+            found = [] if settings is None else differences(settings, before)
+            if not found or self._hands.elapsed_ms() - began_ms > self._options.settings_ms:
+                return found
+            self._pause()
+
+    def _pause(self) -> None:
+        self._hands.wait(self._options.pause_ms / 1_000)
+
+    # ---------------------------------------------------------------------------------- ending
+
+    def end_open(self, *, is_settling: bool) -> list[EndReceipt]:
+        """
+        End whatever of jobs is open until nothing is; give up where something stays.
+
+        *is_settling* where something may have been sent that comes late: it is waited for.
+        """
+        if is_settling:
+            why = self.why_not_quiet(lambda: "")
+            if why:
+                raise GivenUp(Refusal.NOT_QUIET, why)
+        ended: list[EndReceipt] = []
+        for _ in range(ENDINGS_MAX):
+            ending = self._hands.end_open()
+            ended += ending.ends
+            left = [*ending.left]
+            left += [end_text(one) for one in ending.ends if one.fate is not Fate.ENDED]
+            if left:
+                raise GivenUp(Refusal.OPEN_COPIES, few(left))
+            if not ending.ends:
+                return ended
+        raise GivenUp(Refusal.OPEN_COPIES, "others go on beginning copies")

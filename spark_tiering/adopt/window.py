@@ -1,0 +1,269 @@
+"""
+The window of one topic in its order: opened, copied in, closed; or taken up where it was left.
+
+What raises leaves the window as the journal says, for whoever takes it up.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rlmm.errors import ConfigError, LogNotPermitted, RlmmError, TopicBusy
+from spark_tiering.adopt.afterwards import copied_twice, end_text, few, moved_starts
+from spark_tiering.adopt.journal import Step
+from spark_tiering.adopt.outcomes import Refusal, Refused, Standing, TopicOutcome
+from spark_tiering.adopt.safety import why_not_enabled
+from spark_tiering.adopt.settings import (
+    enabling_change,
+    explicitly_set,
+    is_copying_disabled,
+    opening_change,
+    restoring_change,
+    why_not,
+)
+from spark_tiering.adopt.steps import GivenUp, WindowOptions, WindowSteps
+from spark_tiering.run.fates import Fate
+from spark_tiering.run.publishing import PublishFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from spark_tiering.adopt.hands import Round, WindowHands
+    from spark_tiering.adopt.safety import PartitionSeen
+    from spark_tiering.run.fates import EndReceipt, Receipt
+
+_LOOKS_MAX: Final = 3
+_NOBODY_COPIES: Final = "brokers did not go on behind the last copies"
+
+
+class Window:
+    """One topic's window, for one call of `adopt`, `resume` or `abort`."""
+
+    def __init__(
+        self, topic: str, hands: WindowHands, options: WindowOptions | None = None
+    ) -> None:
+        self._topic = topic
+        self._hands = hands
+        self._options = options or WindowOptions()
+        self._steps = WindowSteps(hands, self._options)
+        self._receipts: list[Receipt] = []
+        self._ends: list[EndReceipt] = []
+        self._findings: list[str] = []
+        self._rounds = 0
+        self._stopped = ""
+        self._is_settling = False
+        """Whether events of others, or ones of ours whose outcome is unknown, may still come."""
+
+    # ------------------------------------------------------------------------- the three ways
+
+    def adopt(self) -> TopicOutcome:
+        """All nine steps; a topic that is refused is not changed at all."""
+        return self._told(self._adopt)
+
+    def resume(self) -> TopicOutcome:
+        """Go on with a window that was left open: copy the rest, unless it was closing, close."""
+        return self._told(lambda: self._take_up(is_aborted=False))
+
+    def abort(self) -> TopicOutcome:
+        """Close a window that was left open: what is open is ended, and nothing more copied."""
+        return self._told(lambda: self._take_up(is_aborted=True))
+
+    def _told(self, way: Callable[[], TopicOutcome]) -> TopicOutcome:
+        """What becomes of it, whatever fails."""
+        try:
+            return way()
+        except GivenUp as given_up:
+            why = given_up.why
+        except TopicBusy as error:
+            why = Refused(Refusal.NOT_OURS, str(error))
+        except RlmmError as error:
+            why = Refused(Refusal.TROUBLE, f"{error.code}: {error}")
+        journal = self._steps.journal
+        is_open = journal is not None and journal.is_open
+        return self._outcome(Standing.LEFT_OPEN if is_open else Standing.REFUSED, why)
+
+    def _outcome(self, standing: Standing, why: Refused | None = None) -> TopicOutcome:
+        journal = self._steps.journal
+        return TopicOutcome(
+            self._topic,
+            standing,
+            why,
+            tuple(self._receipts),
+            tuple(self._ends),
+            self._rounds,
+            0 if journal is None else max(0, self._hands.now_ms() - journal.opened_ms),
+            self._stopped,
+            tuple(self._findings),
+        )
+
+    def _refused(self, reason: Refusal, detail: str) -> TopicOutcome:
+        return self._outcome(Standing.REFUSED, Refused(reason, detail))
+
+    # -------------------------------------------------------------------------- steps 1 and 2
+
+    def _adopt(self) -> TopicOutcome:
+        newest = self._hands.journal()
+        if newest is not None and newest.is_open:
+            detail = f"job {newest.job_id} left it {newest.step}: resume or abort it"
+            return self._refused(Refusal.WINDOW_OPEN, detail)
+        settings = self._hands.settings()
+        refused = why_not(settings)
+        if refused is not None or settings is None:
+            return self._outcome(Standing.REFUSED, refused)
+        too_old = self._hands.why_too_old()
+        if too_old:
+            return self._refused(Refusal.BROKER_TOO_OLD, too_old)
+        seen, refused = self._looked()
+        if refused is not None:
+            return self._outcome(Standing.REFUSED, refused)
+        preview = self._hands.preview()
+        if not preview.copies:
+            if preview.why_nothing:
+                return self._refused(Refusal.NOT_AT_NEXT_OFFSET, preview.why_nothing)
+            return self._outcome(Standing.NOTHING_TO_DO)
+        try:
+            self._hands.change(opening_change(), is_only_checked=True)
+        except (ConfigError, LogNotPermitted) as error:
+            return self._refused(Refusal.CHANGE_REFUSED, str(error))
+        starts = {
+            one.partition.partition: one.log_start for one in seen if one.log_start is not None
+        }
+        self._steps.begin(explicitly_set(settings), starts)
+        try:
+            self._steps.change(opening_change())
+        except (ConfigError, LogNotPermitted) as error:
+            self._steps.move(Step.CLOSED)  # it was surely not made
+            return self._refused(Refusal.CHANGE_REFUSED, str(error))
+        return self._copy_and_close()
+
+    def _looked(self) -> tuple[Sequence[PartitionSeen], Refused | None]:
+        """All partitions, and what speaks against a window in what the tier has of them."""
+        seen = self._hands.look()
+        for _ in range(_LOOKS_MAX - 1):
+            if _why_not_enabled(seen) is None:
+                break
+            # Retention may have moved a log's start after it was asked for: then it looks so once.
+            self._hands.wait(self._options.pause_ms / 1_000)
+            seen = self._hands.look()
+        return seen, _why_not_enabled(seen)
+
+    # ------------------------------------------------------------------- a window left open
+
+    def _take_up(self, *, is_aborted: bool) -> TopicOutcome:
+        newest = self._hands.journal()
+        if newest is None or not newest.is_open:
+            return self._refused(Refusal.NO_WINDOW, "none is open")
+        self._steps.journal = newest
+        settings = self._hands.settings()
+        if settings is None:
+            self._steps.move(Step.CLOSED, "the topic is gone")
+            self._findings.append("the topic is gone: there was nothing to restore")
+            return self._outcome(Standing.ABORTED)
+        if newest.step is Step.RESTORING:
+            return self._restore(Standing.ADOPTED)
+        # Where copying was never switched off, or is on again, brokers do not come to rest; and
+        # no event can come late that the end of what is open would not have found.
+        self._is_settling = is_copying_disabled(settings)
+        if newest.step is Step.CLOSING or is_aborted:
+            return self._close(Standing.ABORTED if is_aborted else Standing.ADOPTED)
+        self._steps.move(Step.OPENING)
+        self._is_settling = True
+        self._steps.change_back(opening_change())
+        return self._copy_and_close()
+
+    # -------------------------------------------------------------------------- steps 3 to 6
+
+    def _copy_and_close(self) -> TopicOutcome:
+        self._steps.move(Step.OPEN)
+        try:
+            self._stopped = self._steps.why_not_quiet(self._hands.why_stop)
+            if not self._stopped:
+                self._copy()
+        except TopicBusy:
+            raise
+        except RlmmError as error:
+            # What can be copied no more may still be closed.
+            self._stopped = f"{error.code}: {error}"
+            self._is_settling = True
+        return self._close(Standing.ADOPTED)
+
+    def _copy(self) -> None:
+        while self._rounds < self._options.rounds_max:
+            self._stopped = self._hands.why_stop()
+            if self._stopped:
+                return
+            rest_bytes = self._options.rest_bytes if self._rounds else 0
+            found = self._hands.copy_round(rest_bytes)
+            if found is None:
+                return
+            self._rounds += 1
+            self._take(found)
+            if self._stopped:
+                return
+        self._stopped = f"{self._rounds} rounds are over"
+
+    def _take(self, found: Round) -> None:
+        self._receipts += found.receipts
+        self._ends += found.ends
+        reasons = [*(one.why for one in found.receipts), *(one.detail for one in found.ends)]
+        if any(PublishFailure.UNKNOWN.value in why for why in reasons):
+            self._is_settling = True
+        self._stopped = found.stopped
+        is_of_use = any(one.fate is Fate.FINISHED for one in found.receipts)
+        if not self._stopped and not is_of_use:
+            self._stopped = "a round of copies finished nothing"
+
+    # -------------------------------------------------------------------------- steps 6 and 7
+
+    def _close(self, standing: Standing) -> TopicOutcome:
+        self._steps.require_ours()
+        self._ends += self._steps.end_open(is_settling=self._is_settling)
+        seen = self._hands.look()
+        refused = _why_not_enabled(seen)
+        if refused is not None:
+            raise GivenUp(*refused)
+        before = self._steps.move(Step.CLOSING).before
+        self._steps.change_back(enabling_change(before))
+        late = self._steps.not_taken_up(seen)
+        if late:
+            self._open_again(f"within {self._options.taken_up_ms} ms: {few(late)}")
+        self._look_after(seen)
+        return self._restore(standing)
+
+    def _open_again(self, detail: str) -> None:
+        """Stop copying once more, and leave it so: somebody must look."""
+        self._steps.move(Step.OPENING, f"{_NOBODY_COPIES} {detail}")
+        self._steps.change_back(opening_change())
+        self._steps.move(Step.OPEN, f"{_NOBODY_COPIES} {detail}")
+        raise GivenUp(Refusal.NOT_TAKEN_UP, detail)
+
+    # -------------------------------------------------------------------------- steps 8 and 9
+
+    def _look_after(self, before: Sequence[PartitionSeen]) -> None:
+        """Say what is not as it should be, now that brokers copy again; nothing expires yet."""
+        assert self._steps.journal is not None
+        try:
+            late = self._hands.end_open()
+            seen = self._hands.look()
+        except RlmmError as error:
+            self._findings.append(f"nobody could look afterwards: {error.code}: {error}")
+            return
+        self._ends += late.ends
+        self._findings += [f"it was begun too late: {end_text(one)}" for one in late.ends]
+        self._findings += [f"it was begun too late: {text}" for text in late.left]
+        self._findings += moved_starts(seen, self._steps.journal.log_starts)
+        ours = {one.uuid for one in self._receipts}
+        self._findings += copied_twice(before, seen, ours)
+
+    def _restore(self, standing: Standing) -> TopicOutcome:
+        before = self._steps.move(Step.RESTORING).before
+        self._steps.change_back(restoring_change(before))
+        other = self._steps.other_settings(before)
+        self._findings += [f"a setting is not as it was: {text}" for text in other]
+        self._steps.move(Step.CLOSED)
+        return self._outcome(standing)
+
+
+def _why_not_enabled(seen: Sequence[PartitionSeen]) -> Refused | None:
+    reasons = (why_not_enabled(one) for one in seen)
+    return next((reason for reason in reasons if reason is not None), None)

@@ -1,0 +1,73 @@
+"""
+What every engine does. The contract suite in `tests/conformance/engines` is its other half.
+
+Units and what becomes of them are pickled, so that it makes no difference where they run. A unit
+may be run more than once, at worst by two workers at the same time where Spark lost sight of one:
+its function has to bear that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+    from typing import Self
+
+U = TypeVar("U")
+R = TypeVar("R")
+
+CANCELLED = "cancelled"
+"""Why a unit is lost that was not done when its engine was cancelled."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitLost:
+    """A unit without a result: it raised, or every worker that took it died."""
+
+    index: int
+    """Which one of the call's units."""
+    why: str
+
+
+class Engine(Protocol):
+    """Runs units of work, as many at a time as it has slots. One call at a time."""
+
+    @property
+    def slots(self) -> int:
+        """How many units run at a time, as far as it is known now."""
+
+    def run_units(
+        self,
+        units: Sequence[U],
+        fn: Callable[[U], R],
+        on_result: Callable[[R | UnitLost], None] | None = None,
+    ) -> list[R | UnitLost]:
+        """
+        What *fn* makes of each unit, in the order of *units*; a `UnitLost` where it made nothing.
+
+        *on_result* is told each of them once, by the thread that called, as soon as it is known.
+        What it raises ends the call, as an interrupt does: what runs is cancelled first. Raises
+        `EngineUnfit` only where no unit can run at all.
+        """
+
+    def cancel(self) -> None:
+        """
+        From any thread: end the call under way soon, and run nothing any more.
+
+        What has no result by then is lost, see `CANCELLED`.
+        """
+
+    def close(self) -> None:
+        """Let go of what was opened for it; a session that was given is left as it is."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...

@@ -1,0 +1,37 @@
+"""
+Ids of jobs: `20261119T014512Z-host-4f09a2`. They sort by the time at which jobs began, are fit for
+keys of objects and for the notes in manifests, and no two are equal. Pure but for the drawing.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from datetime import UTC, datetime
+
+HOST_CHARACTERS_MAX = 60
+
+_JOB_ID = re.compile(
+    rf"([0-9]{{8}}T[0-9]{{6}}Z)-[a-z0-9.-]{{1,{HOST_CHARACTERS_MAX}}}-[0-9a-f]{{6}}"
+)
+_TIME = "%Y%m%dT%H%M%SZ"
+_NOT_IN_HOSTS = re.compile(r"[^a-z0-9.-]+")
+
+
+def new_job_id(now_ms: int, host: str, drawn: str | None = None) -> str:
+    """The id of a job that begins now on *host*; *drawn* are its six last digits, for tests."""
+    began = datetime.fromtimestamp(now_ms // 1_000, UTC).strftime(_TIME)
+    where = _NOT_IN_HOSTS.sub("-", host.lower())[:HOST_CHARACTERS_MAX].strip("-") or "host"
+    return f"{began}-{where}-{secrets.token_hex(3) if drawn is None else drawn}"
+
+
+def began_ms(job_id: str) -> int | None:
+    """When the job began, by the clock of its host; `None` for what is no id of a job."""
+    found = _JOB_ID.fullmatch(job_id)
+    if found is None:
+        return None
+    try:
+        began = datetime.strptime(found[1], _TIME).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return int(began.timestamp()) * 1_000

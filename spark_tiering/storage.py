@@ -1,0 +1,298 @@
+"""
+Tiered segments for programs: copy one, read ranges and indexes of it, delete it.
+
+    with open_storage("s3://bucket/kafka/") as storage:
+        copied = storage.copy(segment, {SegmentPart.LOG: path, ...})
+        for piece in storage.fetch(segment, first_byte, last_byte):
+            ...
+        storage.fetch_index(segment, SegmentPart.OFFSET_INDEX)
+        storage.delete(segment)
+
+This is what a broker asks of its remote storage, so one that is written in Python can read and fill
+a tier. Objects have the layout of the storage plugin that brokers in Java load: each can read what
+the other wrote. What concerns one segment is a value: `Absent`, `Archived`, or a `LayoutFinding`,
+such as that of an encrypted one. Errors say something of the store as a whole, see
+`spark_tiering.stores.protocol`. A storage is used by one thread at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rlmm.errors import InvalidArgument
+from spark_tiering.keys import ObjectKind, object_keys
+from spark_tiering.layout.custom_metadata import CustomMetadata, parse_custom_metadata
+from spark_tiering.layout.digests import StreamDigest
+from spark_tiering.layout.fetching import plan_index_fetch, plan_log_fetches
+from spark_tiering.layout.findings import LayoutFault, LayoutFinding
+from spark_tiering.layout.manifest import Manifest
+from spark_tiering.segments.companions import PART_BYTES_MAX
+from spark_tiering.segments.findings import SegmentPart
+from spark_tiering.segments.parts import REQUIRED
+from spark_tiering.stores.content import PIECE_BYTES
+from spark_tiering.stores.opening import open_store, parse_store
+from spark_tiering.stores.outcomes import Absent, Archived, OutOfRange
+from spark_tiering.work.ending import delete_objects
+from spark_tiering.work.looking import read_manifest
+from spark_tiering.work.tasks import CopyOptions, Outcome
+from spark_tiering.work.watched import UnitEnded
+from spark_tiering.work.writing import LogToWrite, PartSource, SegmentWriter, read_indexes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from types import TracebackType
+    from typing import Self
+
+    from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.layout.fetching import Fetch
+    from spark_tiering.stores.protocol import ObjectStore
+    from spark_tiering.stores.s3_settings import S3Settings
+    from spark_tiering.work.ending import Deletion
+
+    Piece = bytes | memoryview
+
+MANIFESTS_KEPT = 100
+"""Of segments that were read last: a range costs one request then."""
+CHUNKS_KEPT_MAX = 10_000
+"""Manifests of more chunks are read each time."""
+
+Unreadable = Absent | Archived | LayoutFinding
+"""Why something cannot be read: it is not there, not before it is restored, or not as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """All three objects are there, verified; *is_new* says whether this call wrote any of them."""
+
+    stored_bytes: int
+    """What `CustomMetadata.remote_size_bytes` is for."""
+    is_new: bool
+    findings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NotCopied:
+    """The segment is not in the store as a whole, and no manifest says that it were."""
+
+    outcome: Outcome
+    detail: str
+
+
+class TierStorage:
+    """The segments in one store under one prefix. Who opened the store closes it."""
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        prefix: str = "",
+        *,
+        options: CopyOptions | None = None,
+        writer: str = "storage",
+    ) -> None:
+        """*writer* stands in the manifests of what is copied, where jobs put their id."""
+        self._store = store
+        self._prefix = prefix
+        self._options = options or CopyOptions()
+        self._writer = writer
+        self._manifests: dict[str, Manifest] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the store."""
+        self._store.close()
+
+    def copy(
+        self, segment: SegmentMetadata, parts: Mapping[SegmentPart, Path | bytes]
+    ) -> Copied | NotCopied:
+        """
+        Write a segment of which somebody has all parts, each as a file or in memory.
+
+        They are taken as they are: a broker knows its own files. Raises `InvalidArgument` where a
+        part is lacking, and where the metadata says otherwise of the transaction index, or of the
+        log's size. A repeat finds what is there.
+        """
+        writer = SegmentWriter(
+            self._store,
+            segment,
+            self._prefix_of(segment),
+            self._options,
+            self._writer,
+            looks_first=True,
+        )
+        try:
+            _require_parts(segment, parts)
+            digest = StreamDigest()
+            for piece in _pieces(parts[SegmentPart.LOG]):
+                digest.add(piece)
+            if digest.size_bytes != segment.size_bytes:
+                told = f"the metadata says {segment.size_bytes}"
+                msg = f"a log of {digest.size_bytes} bytes, {told}"
+                raise InvalidArgument(msg)
+            indexes = read_indexes(
+                {part: _source(parts[part]) for part in parts if part is not SegmentPart.LOG}
+            )
+            writer.put_log(LogToWrite(digest.digest(), lambda: _pieces(parts[SegmentPart.LOG])))
+            writer.put_indexes(indexes)
+            done = writer.put_manifest()
+        except UnitEnded as ended:
+            return NotCopied(ended.outcome, ended.detail)
+        except OSError as error:
+            return NotCopied(Outcome.SOURCE_FAILED, str(error))
+        return Copied(done.stored_bytes, done.is_new, done.findings)
+
+    def fetch(
+        self, segment: SegmentMetadata, first_byte: int = 0, last_byte: int | None = None
+    ) -> Iterator[Piece | Unreadable] | Unreadable:
+        """
+        The bytes of a log from *first_byte* to *last_byte*, both inclusive, in pieces.
+
+        An end beyond the log is cut to it, and none is the log's own. Raises `InvalidArgument` for
+        an end before the start, and for a start where the log has no byte. What cannot be read from
+        its beginning is told at once; what ends in the middle ends with the reason as the last
+        item, which whoever joins the pieces must look for.
+        """
+        if first_byte < 0 or (last_byte is not None and last_byte < first_byte):
+            msg = f"bytes {first_byte} to {last_byte}: the end lies before the start"
+            raise InvalidArgument(msg)
+        manifest = self._manifest(segment)
+        if not isinstance(manifest, Manifest):
+            return manifest
+        planned = plan_log_fetches(manifest, first_byte, last_byte)
+        if isinstance(planned, LayoutFinding):
+            return planned
+        contents = self._contents(segment, planned)
+        first = next(contents)
+        return first if isinstance(first, Unreadable) else chain((first,), contents)
+
+    def fetch_index(self, segment: SegmentMetadata, part: SegmentPart) -> bytes | Unreadable | None:
+        """
+        One index, whole; `None` where the segment has no transaction index, since nothing was
+        aborted in it. An `Absent` is another matter: then an object is missing.
+        """
+        manifest = self._manifest(segment)
+        if not isinstance(manifest, Manifest):
+            return manifest
+        if manifest.indexes.place(part) is None:
+            return None
+        fetch = plan_index_fetch(manifest, part)
+        if fetch is None or isinstance(fetch, LayoutFinding):
+            return b"" if fetch is None else fetch
+        if fetch.size_bytes > PART_BYTES_MAX:
+            detail = f"{part} of {fetch.size_bytes} bytes, at most {PART_BYTES_MAX} are read"
+            return LayoutFinding(LayoutFault.TOO_LARGE, detail)
+        found = next(self._got(segment, ObjectKind.INDEXES, fetch))
+        return found if isinstance(found, Unreadable) else bytes(found)
+
+    def delete(self, segment: SegmentMetadata) -> Deletion:
+        """Take all objects of a segment away; what is gone already is fine."""
+        self._manifests.pop(str(segment.id), None)
+        return delete_objects(
+            self._store, segment.id, segment.start_offset, self._prefix_of(segment)
+        )
+
+    def _prefix_of(self, segment: SegmentMetadata) -> str:
+        """
+        That of the segment's own metadata where it names one: prefixes change, objects stay.
+        """
+        custom = parse_custom_metadata(segment.custom_metadata)
+        if isinstance(custom, CustomMetadata) and custom.prefix is not None:
+            return custom.prefix
+        return self._prefix
+
+    def _key(self, segment: SegmentMetadata, kind: ObjectKind) -> str:
+        keys = object_keys(segment.id, segment.start_offset, self._prefix_of(segment))
+        return keys[kind]
+
+    def _manifest(self, segment: SegmentMetadata) -> Manifest | Unreadable:
+        """The manifest of a segment, from memory where it was read lately."""
+        name = str(segment.id)
+        kept = self._manifests.pop(name, None)
+        if kept is None:
+            found = read_manifest(self._store, self._key(segment, ObjectKind.MANIFEST))
+            if not isinstance(found, Manifest):
+                return found
+            kept = found
+        if kept.chunks.count <= CHUNKS_KEPT_MAX:
+            self._manifests[name] = kept
+        if len(self._manifests) > MANIFESTS_KEPT:
+            del self._manifests[next(iter(self._manifests))]
+        return kept
+
+    def _contents(
+        self, segment: SegmentMetadata, planned: Iterator[Fetch]
+    ) -> Iterator[Piece | Unreadable]:
+        for fetch in planned:
+            for found in self._got(segment, ObjectKind.LOG, fetch):
+                yield found
+                if isinstance(found, Unreadable):
+                    return
+
+    def _got(
+        self, segment: SegmentMetadata, kind: ObjectKind, fetch: Fetch
+    ) -> Iterator[Piece | Unreadable]:
+        """What one range of an object gives, or why it does not."""
+        key = self._key(segment, kind)
+        got = self._store.get(key, fetch.first_byte, fetch.last_byte)
+        if isinstance(got, bytes):
+            yield from fetch.contents(got)
+            return
+        # Whoever took the object away took the manifest as well.
+        self._manifests.pop(str(segment.id), None)
+        if isinstance(got, OutOfRange):
+            yield LayoutFinding(LayoutFault.LENGTH, f"{key}: no byte {got.first_byte}")
+        else:
+            yield got
+
+
+def open_storage(
+    address: str, template: S3Settings | None = None, *, options: CopyOptions | None = None
+) -> TierStorage:
+    """
+    The storage at `s3://bucket/prefix` or in a folder; it is to be closed.
+
+    What else is to be said of a bucket is taken from *template*.
+    """
+    settings, prefix = parse_store(address, template)
+    return TierStorage(open_store(settings), prefix, options=options)
+
+
+def _require_parts(segment: SegmentMetadata, parts: Mapping[SegmentPart, Path | bytes]) -> None:
+    lacking = [part for part in REQUIRED if part not in parts]
+    if lacking:
+        msg = f"a segment cannot be tiered without {', '.join(lacking)}"
+        raise InvalidArgument(msg)
+    aborted = parts.get(SegmentPart.TXN_INDEX)
+    if segment.txn_index_empty and aborted is not None and _size_bytes(aborted):
+        # Readers of committed records would be given aborted ones.
+        msg = "a transaction index with entries, and the metadata says that it is empty"
+        raise InvalidArgument(msg)
+
+
+def _source(content: Path | bytes) -> PartSource:
+    return PartSource(_size_bytes(content), lambda: _pieces(content))
+
+
+def _size_bytes(content: Path | bytes) -> int:
+    return content.stat().st_size if isinstance(content, Path) else len(content)
+
+
+def _pieces(content: Path | bytes) -> Iterator[bytes]:
+    if isinstance(content, bytes):
+        yield content
+        return
+    with content.open("rb", buffering=0) as file:
+        while piece := file.read(PIECE_BYTES):
+            yield piece

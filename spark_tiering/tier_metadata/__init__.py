@@ -1,0 +1,34 @@
+"""
+The metadata of the tier, as a job needs it: read at one moment, and events published.
+
+    metadata = open_metadata_access(SidecarAccess("host:7420"))       # or `EmbeddedAccess`
+    image = metadata.image(partitions, epochs, timeout_s=30)          # a `MetadataImage`
+    published = metadata.publish(event, timeout_s=30)                 # its verdict was heard
+
+A job asks a sidecar, or runs an engine of its own over an embedded log or over Kafka's topic. Both
+are one protocol, and both are blocking: they are for the one thread of a driver.
+
+By module, bottom up:
+
+    protocol    what every access does
+    settings    how an access is told where the metadata is
+    image       one partition's image from its answers; images of one moment over a connection
+    publishing  what became of an event whose verdict was not heard
+    sidecar     by a service, through `broker_adapter`
+    embedded    by an engine in this process
+    opening     from settings to an access
+
+What a sidecar must be. It answers for all partitions that the job is about: either it is assigned
+them (`assignment = all`, or a list), and then the job comes without a broker id, as an
+administrator, a reader or a broker whose token names no id; or the job comes as a broker, with an
+id that no broker has, and is assigned what it asks about. An administrator is shown more than is
+assigned, but what is not assigned is neither read as of now nor written with a verdict: it is
+`NotAssigned`, and left out of an image. Events are never stored where nobody hears their verdict.
+
+Invariants:
+
+- An image is of one moment: each partition in it was exactly so when all events below the position
+  of its metadata partition, and none above, were applied.
+- It knows every event that was stored before it was asked for.
+- An event is told as published only where it took effect, by its verdict or by what is seen of it.
+"""

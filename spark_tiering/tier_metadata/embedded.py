@@ -1,0 +1,308 @@
+"""
+The metadata by an engine in this process: over an embedded log, or over the topic of a cluster.
+
+The engine lives on an event loop in a thread of its own. It follows only what it is asked about.
+All of an image is answered in one step of that loop, between two events. Invariant: when `close`
+has returned the thread is over, and folder and connections are free.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from contextlib import AsyncExitStack, suppress
+from typing import TYPE_CHECKING, Final
+
+from rlmm.assignment import Assignment
+from rlmm.config.loading import load
+from rlmm.errors import RlmmError, Stopped, UnknownPartition
+from rlmm.library import open_metadata
+from rlmm.log.folder import META_PROPERTIES
+from rlmm.log.kafka.kafka_log import KafkaLog
+from rlmm.log.memory import MemoryLog
+from rlmm.log.memory_topic import MemoryTopic
+from rlmm.metadata.segment import SegmentMetadata
+from rlmm.metadata.verdicts import Duplicate
+from spark_tiering.loop_thread import LoopThread
+from spark_tiering.plan.inputs import MetadataImage
+from spark_tiering.tier_metadata.image import ATTEMPTS, OF_ONE_PARTITION, Images, by_place, image_of
+from spark_tiering.tier_metadata.publishing import heard, publish_settled, settled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from rlmm.library import RemoteLogMetadata
+    from rlmm.log.kafka.settings import KafkaSettings
+    from rlmm.log.protocol import LogIdentity, MetadataLog
+    from rlmm.metadata.events import SegmentUpdate
+    from rlmm.metadata.ids import SegmentId, TopicIdPartition
+    from spark_tiering.plan.inputs import PartitionImage
+    from spark_tiering.tier_metadata.protocol import Published
+    from spark_tiering.tier_metadata.settings import EmbeddedAccess
+
+_log = logging.getLogger(__name__)
+
+THREAD: Final = "rlmm-embedded"
+_LEAST_S: Final = 0.001
+
+
+class EmbeddedMetadata:
+    """A `TierMetadata` of this process's own."""
+
+    def __init__(self, access: EmbeddedAccess) -> None:
+        """
+        Waits until the log is reached. Raises `ConfigError` for what cannot be used, `FolderInUse`
+        where somebody has the folder, `NotReady` where the log is not reached in time, and what
+        else it says.
+        """
+        self._places: set[int] = set()
+        self._opened = AsyncExitStack()
+        self._thread = LoopThread(THREAD)
+        try:
+            self._metadata, identity = self._thread.wait(self._open(access))
+        except BaseException:
+            self._thread.close()
+            raise
+        self.cluster_id = identity.cluster_id
+        self.topic_id = identity.topic_id
+        self.partition_count = identity.partition_count
+
+    async def _open(self, access: EmbeddedAccess) -> tuple[RemoteLogMetadata, LogIdentity]:
+        timeout_s = access.timeout_ms / 1_000
+        async with AsyncExitStack() as opened:
+            log: MetadataLog | Path
+            snapshots = access.snapshots
+            if access.folder is not None and (access.is_begun or has_log(access.folder)):
+                log = access.folder
+            elif access.folder is not None:
+                log, snapshots = MemoryLog(MemoryTopic()), None
+            else:
+                log = await KafkaLog.open(kafka_settings(access))
+                opened.push_async_callback(log.close)
+                # What is wrong is said at once; an engine would wait for it to become right.
+                await log.identity(timeout_s=timeout_s)
+            metadata = await opened.enter_async_context(
+                open_metadata(
+                    log,
+                    snapshots=snapshots,
+                    assignment=Assignment.nothing(),
+                    partition_count=access.partition_count,
+                )
+            )
+            await metadata.wait_all_ready(timeout_s=timeout_s)
+            identity = metadata.statistics().identity
+            assert identity is not None
+            self._opened = opened.pop_all()
+        return metadata, identity
+
+    # ------------------------------------------------------------------------------- reading
+
+    def image(
+        self,
+        partitions: Sequence[TopicIdPartition],
+        epochs: Mapping[TopicIdPartition, Sequence[int]],
+        timeout_s: float,
+    ) -> MetadataImage:
+        """See `TierMetadata.image`."""
+        images = self._thread.wait(self._images(partitions, epochs, timeout_s))
+        images.require_any()
+        return MetadataImage(
+            self.cluster_id,
+            self.topic_id,
+            self.partition_count,
+            images.positions,
+            images.partitions,
+        )
+
+    async def _images(
+        self,
+        partitions: Iterable[TopicIdPartition],
+        epochs: Mapping[TopicIdPartition, Sequence[int]],
+        timeout_s: float,
+    ) -> Images:
+        deadline_s = time.monotonic() + timeout_s
+        places = by_place(partitions, self.partition_count)
+        await self._follow(places, deadline_s)
+        left_out = await self._caught_up(places, timeout_s, deadline_s)
+        # From here on nothing is awaited, so nothing moves: this is the one moment.
+        found: list[PartitionImage] = []
+        for partition in (one for members in places.values() for one in members):
+            if partition in left_out:
+                continue
+            try:
+                found.append(image_of(self._metadata.reads, partition, epochs.get(partition, ())))
+            except OF_ONE_PARTITION as error:
+                left_out[partition] = error
+        token = self._metadata.read_token()
+        positions = {place: token[place] + 1 for place in places if place in token}
+        return Images(tuple(found), positions, left_out)
+
+    async def _caught_up(
+        self, places: Mapping[int, list[TopicIdPartition]], timeout_s: float, deadline_s: float
+    ) -> dict[TopicIdPartition, RlmmError]:
+        """
+        Wait for everything that was stored before; why some cannot be read. One that is behind does
+        not use up the time of the others: it is waited for last.
+        """
+        errors: dict[int, RlmmError] = {}
+        waiting = dict(places)
+        for attempt in range(1, ATTEMPTS + 1):
+            patience_s = timeout_s / (ATTEMPTS * max(1, len(places)))
+            for place, members in list(waiting.items()):
+                until_s = min(deadline_s, time.monotonic() + patience_s)
+                try:
+                    await self._catch_up(members[0], deadline_s if attempt == ATTEMPTS else until_s)
+                except OF_ONE_PARTITION as error:
+                    errors.setdefault(place, error)
+                else:
+                    del waiting[place]
+        return {one: errors[place] for place, members in waiting.items() for one in members}
+
+    def segment(self, segment_id: SegmentId, timeout_s: float) -> SegmentMetadata | None:
+        """See `TierMetadata.segment`."""
+        found, _, _ = self._thread.wait(self._looked(segment_id, {}, timeout_s))
+        return found
+
+    async def _looked(
+        self, segment_id: SegmentId, at_least: Mapping[int, int], timeout_s: float
+    ) -> tuple[SegmentMetadata | None, int, int]:
+        deadline_s = time.monotonic() + timeout_s
+        (place,) = by_place([segment_id.partition], self.partition_count)
+        await self._follow([place], deadline_s)
+        await self._metadata.wait_ready(segment_id.partition, timeout_s=_left_s(deadline_s))
+        found: SegmentMetadata | None = None
+        with suppress(UnknownPartition):
+            found = await self._metadata.segment(
+                segment_id, at_least=at_least, linearizable=True, timeout_s=_left_s(deadline_s)
+            )
+        return found, place, self._metadata.read_token().get(place, -1)
+
+    async def _follow(self, places: Iterable[int], deadline_s: float) -> None:
+        """Read these metadata partitions, beside what is read already."""
+        wanted = self._places.union(places)
+        if wanted != self._places:
+            # Before anything is awaited: events are published side by side, and each adds to it.
+            self._places = wanted
+            assignment = Assignment.of_metadata(wanted)
+            await self._metadata.reconcile(assignment, timeout_s=_left_s(deadline_s))
+
+    async def _catch_up(self, partition: TopicIdPartition, deadline_s: float) -> None:
+        await self._metadata.wait_ready(partition, timeout_s=_left_s(deadline_s))
+        with suppress(UnknownPartition):
+            await self._metadata.partition_delete(
+                partition, linearizable=True, timeout_s=_left_s(deadline_s)
+            )
+
+    # ------------------------------------------------------------------------------- writing
+
+    def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> Published:
+        """See `TierMetadata.publish`."""
+        return publish_settled(_Writing(self, timeout_s), event)
+
+    def publish_all(
+        self, events: Sequence[SegmentMetadata | SegmentUpdate], timeout_s: float
+    ) -> list[Published | RlmmError]:
+        """See `TierMetadata.publish_all`: what comes together is one write of the log."""
+        outcomes = self._thread.wait(self._written_all(events, timeout_s))
+        return [
+            settled(_Writing(self, timeout_s), event, outcome)
+            for event, outcome in zip(events, outcomes, strict=True)
+        ]
+
+    async def _written_all(
+        self, events: Sequence[SegmentMetadata | SegmentUpdate], timeout_s: float
+    ) -> list[Published | RlmmError]:
+        # One that had to wait for its partition would be stored behind those that came later.
+        partitions = dict.fromkeys(event.id.partition for event in events)
+        await asyncio.gather(*(self._prepared(one, timeout_s) for one in partitions))
+        return await asyncio.gather(*(self._attempted(event, timeout_s) for event in events))
+
+    async def _prepared(self, partition: TopicIdPartition, timeout_s: float) -> None:
+        deadline_s = time.monotonic() + timeout_s
+        with suppress(RlmmError):  # each event says so for itself
+            await self._follow(by_place([partition], self.partition_count), deadline_s)
+            await self._metadata.wait_ready(partition, timeout_s=_left_s(deadline_s))
+
+    async def _attempted(
+        self, event: SegmentMetadata | SegmentUpdate, timeout_s: float
+    ) -> Published | RlmmError:
+        try:
+            return await self._written(event, timeout_s)
+        except RlmmError as error:
+            return error
+
+    def written(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> Published:
+        """Store *event*, once."""
+        return self._thread.wait(self._written(event, timeout_s))
+
+    async def _written(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> Published:
+        deadline_s = time.monotonic() + timeout_s
+        await self._follow(by_place([event.id.partition], self.partition_count), deadline_s)
+        await self._metadata.wait_ready(event.id.partition, timeout_s=_left_s(deadline_s))
+        if isinstance(event, SegmentMetadata):
+            written = await self._metadata.add_segment(event, timeout_s=_left_s(deadline_s))
+        else:
+            written = await self._metadata.update_segment(event, timeout_s=_left_s(deadline_s))
+        verdict = "duplicate" if isinstance(written.verdict, Duplicate) else "applied"
+        return heard(written.metadata_partition, written.offset, verdict, event)
+
+    def looked(
+        self, segment_id: SegmentId, at_least: Mapping[int, int], timeout_s: float
+    ) -> tuple[SegmentMetadata | None, int, int]:
+        """The segment as it is now, its metadata partition, and an offset that is applied there."""
+        return self._thread.wait(self._looked(segment_id, at_least, timeout_s))
+
+    # ------------------------------------------------------------------------------- the end
+
+    def close(self) -> None:
+        """End the engine, and return when its thread is over."""
+        try:
+            self._thread.wait(self._opened.aclose())
+        except Stopped:
+            pass  # it is closed already
+        except RlmmError as error:
+            _log.error("the embedded engine has ended of: %s", error)
+        finally:
+            self._thread.close()
+
+
+class _Writing:
+    """One event on its way; looking for it may take as long again as storing it."""
+
+    def __init__(self, metadata: EmbeddedMetadata, timeout_s: float) -> None:
+        self._metadata = metadata
+        self._write_until_s = time.monotonic() + timeout_s
+        self._look_until_s = self._write_until_s + timeout_s
+
+    def write(self, event: SegmentMetadata | SegmentUpdate) -> Published:
+        return self._metadata.written(event, _left_s(self._write_until_s))
+
+    def look(
+        self, segment_id: SegmentId, at_least: Mapping[int, int]
+    ) -> tuple[SegmentMetadata | None, int, int]:
+        return self._metadata.looked(segment_id, at_least, _left_s(self._look_until_s))
+
+
+def has_log(folder: Path) -> bool:
+    """Whether an embedded log was ever begun in *folder*."""
+    return (folder / META_PROPERTIES).exists()
+
+
+def kafka_settings(access: EmbeddedAccess) -> KafkaSettings:
+    """How the cluster is reached, a Java `client.properties` included; raises `ConfigError`."""
+    flags = {
+        "mode": "serve",
+        "kafka_bootstrap_servers": access.bootstrap_servers,
+        "kafka_topic_name": access.topic,
+    }
+    if access.command_config is not None:
+        flags["kafka_command_config"] = str(access.command_config)
+    settings = load(flags).config.kafka
+    assert settings is not None, flags
+    return settings
+
+
+def _left_s(deadline_s: float) -> float:
+    return max(_LEAST_S, deadline_s - time.monotonic())

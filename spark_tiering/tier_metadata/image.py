@@ -1,0 +1,221 @@
+"""
+What the metadata says of partitions at one moment, although it is asked for in many questions.
+
+All partitions of one metadata partition are listed in rounds. Where its position did not move
+during a round, that round is the state at that position. Where it did, what two rounds in a row
+have found equal was so at the moment between them: segments, watermarks and deletions only ever
+move on, so what is seen twice was not another in between. Pure but for the questions.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+from rlmm.errors import (
+    LogError,
+    NotAssigned,
+    NotReady,
+    OverBudget,
+    RlmmError,
+    TooBusy,
+    UnknownPartition,
+)
+from rlmm.metadata.partitioner import metadata_partition_for
+from spark_tiering.plan.inputs import PartitionImage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from rlmm.metadata.events import PartitionDelete
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.segment import SegmentMetadata
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+ROUNDS_MAX: Final = 6
+"""How often a metadata partition is listed until what has not kept still is left out."""
+ATTEMPTS: Final = 2
+OF_ONE_PARTITION: Final = (NotReady, NotAssigned, LogError, OverBudget, TooBusy)
+"""What keeps one partition from being read, and says nothing of others."""
+
+
+class Asked(Protocol):
+    """Who answers questions about one user partition; each may raise `UnknownPartition`."""
+
+    def partition_delete(self, partition: TopicIdPartition, /) -> PartitionDelete | None:
+        """How far its deletion is."""
+
+    def segments(self, partition: TopicIdPartition, /) -> Iterable[SegmentMetadata]:
+        """Every segment, in whatever state."""
+
+    def highest_offset(self, partition: TopicIdPartition, epoch: int, /) -> int | None:
+        """The highest offset of *epoch* that any finished copy reached."""
+
+
+class Followed(Asked, Protocol):
+    """The same, where the metadata moves on between two questions."""
+
+    def catch_up(self, partition: TopicIdPartition, /) -> None:
+        """Return when everything is known that was stored before this was asked."""
+
+    def position(self, place: int, /) -> int:
+        """The next offset of metadata partition *place*: everything below it is applied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """Images of one moment, and why others are missing."""
+
+    partitions: tuple[PartitionImage, ...] = ()
+    positions: Mapping[int, int] = field(default_factory=dict)
+    left_out: Mapping[TopicIdPartition, RlmmError] = field(default_factory=dict)
+
+    def require_any(self) -> None:
+        """Raise why nothing could be read, where that is so; else tell of what is missing."""
+        if not self.left_out:
+            return
+        first, error = next(iter(self.left_out.items()))
+        if not self.partitions:
+            raise error
+        _log.warning(
+            "%d partitions are not in an image of the metadata; %s: %s",
+            len(self.left_out), first, error,
+        )  # fmt: skip
+
+
+def image_of(asked: Asked, partition: TopicIdPartition, epochs: Iterable[int]) -> PartitionImage:
+    """
+    What *asked* says of one partition, question by question; of one moment only if nothing moves.
+    """
+    delete = _known(asked.partition_delete, partition)
+    # Pages are asked for while they are walked.
+    segments = _known(lambda: tuple(asked.segments(partition))) or ()
+    wanted = {epoch for epoch in epochs if epoch >= 0}
+    wanted.update(epoch for segment in segments for epoch, _ in segment.epochs)
+    watermarks = (
+        (epoch, _known(asked.highest_offset, partition, epoch)) for epoch in sorted(wanted)
+    )
+    known = tuple((epoch, highest) for epoch, highest in watermarks if highest is not None)
+    return PartitionImage(partition, segments, known, None if delete is None else delete.state)
+
+
+def _known(ask: Callable[..., T], *args: object) -> T | None:
+    """The answer; `None` where nothing was ever stored, or nothing is left."""
+    try:
+        return ask(*args)
+    except UnknownPartition:
+        return None
+
+
+def by_place(
+    partitions: Iterable[TopicIdPartition], partition_count: int
+) -> dict[int, list[TopicIdPartition]]:
+    """*partitions*, each once, by the metadata partition that their events are in."""
+    found: dict[int, list[TopicIdPartition]] = defaultdict(list)
+    for partition in dict.fromkeys(partitions):
+        place = metadata_partition_for(partition.topic_id, partition.partition, partition_count)
+        found[place].append(partition)
+    return dict(sorted(found.items()))
+
+
+def take_images(
+    followed: Followed,
+    partitions: Iterable[TopicIdPartition],
+    epochs: Mapping[TopicIdPartition, Sequence[int]],
+    partition_count: int,
+) -> Images:
+    """
+    The images of all that can be read and keep still; errors of the service are raised.
+
+    What cannot be read at first is asked for once more when all others are read: one metadata
+    partition that is behind does not use up the time of those that are not.
+    """
+    images: list[PartitionImage] = []
+    positions: dict[int, int] = {}
+    left_out: dict[TopicIdPartition, RlmmError] = {}
+    errors: dict[int, RlmmError] = {}
+    waiting = by_place(partitions, partition_count)
+    for _ in range(ATTEMPTS):
+        for place, members in list(waiting.items()):
+            try:
+                followed.catch_up(members[0])
+                found = _Rounds(followed, place, members, epochs).run()
+            except OF_ONE_PARTITION as error:
+                errors.setdefault(place, error)
+                continue
+            del waiting[place]
+            images += found.partitions
+            positions |= found.positions
+            left_out |= found.left_out
+    for place, members in waiting.items():
+        left_out.update(dict.fromkeys(members, errors[place]))
+    return Images(tuple(images), positions, left_out)
+
+
+class _Rounds:
+    """The listings of one metadata partition."""
+
+    def __init__(
+        self,
+        followed: Followed,
+        place: int,
+        members: Sequence[TopicIdPartition],
+        epochs: Mapping[TopicIdPartition, Sequence[int]],
+    ) -> None:
+        self._followed = followed
+        self._place = place
+        self._members = members
+        self._epochs = epochs
+        self._errors: dict[TopicIdPartition, RlmmError] = {}
+
+    def run(self) -> Images:
+        """What is of one moment, and what did not come to be."""
+        before: dict[TopicIdPartition, PartitionImage] = {}
+        moment = position = self._followed.position(self._place)
+        still: dict[TopicIdPartition, PartitionImage] = {}
+        for _ in range(ROUNDS_MAX):
+            listed = self._listed()
+            after = self._followed.position(self._place)
+            if after == position:
+                return self._images(position, listed)
+            still = {one: image for one, image in listed.items() if before.get(one) == image}
+            moment, position, before = position, after, listed
+            if len(still) == len(listed) and still:
+                return self._images(moment, still)
+        return self._images(moment, still)
+
+    def _listed(self) -> dict[TopicIdPartition, PartitionImage]:
+        found = {}
+        for partition in self._members:
+            try:
+                found[partition] = image_of(
+                    self._followed, partition, self._epochs.get(partition, ())
+                )
+            except OF_ONE_PARTITION as error:
+                self._errors[partition] = error
+        return found
+
+    def _images(self, position: int, found: Mapping[TopicIdPartition, PartitionImage]) -> Images:
+        left_out = {
+            one: self._errors.get(one) or self._restless(one)
+            for one in self._members
+            if one not in found
+        }
+        positions = {self._place: position} if found else {}
+        return Images(tuple(found.values()), positions, left_out)
+
+    def _restless(self, partition: TopicIdPartition) -> NotReady:
+        msg = (
+            f"the metadata of {partition} did not keep still while it was listed {ROUNDS_MAX} times"
+        )
+        return NotReady(
+            msg,
+            reason="behind",
+            user_partition=str(partition),
+            metadata_partition=self._place,
+        )

@@ -1,0 +1,25 @@
+"""From settings to an access to the metadata."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spark_tiering.tier_metadata.embedded import EmbeddedMetadata
+from spark_tiering.tier_metadata.settings import EmbeddedAccess, SidecarAccess
+from spark_tiering.tier_metadata.sidecar import open_sidecar
+
+if TYPE_CHECKING:
+    from spark_tiering.tier_metadata.protocol import TierMetadata
+
+AccessSettings = SidecarAccess | EmbeddedAccess
+
+
+def open_metadata_access(settings: AccessSettings) -> TierMetadata:
+    """
+    The access that *settings* describe, reached and ready; the caller closes it.
+
+    Raises what keeps it from being reached, in one line.
+    """
+    if isinstance(settings, SidecarAccess):
+        return open_sidecar(settings)
+    return EmbeddedMetadata(settings)

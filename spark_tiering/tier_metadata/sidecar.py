@@ -1,0 +1,310 @@
+"""
+The metadata by a service, through the client of `broker_adapter`.
+
+One connection, kept by the client, which repeats what may be repeated. Invariant: nothing is asked
+about a partition before the service was told of it, where this comes as a broker.
+"""
+
+from __future__ import annotations
+
+import ssl
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from broker_adapter.address import TcpAddress, UnixAddress
+from broker_adapter.blocking import BlockingRemoteLogMetadataClient
+from rlmm.errors import (
+    ConfigError,
+    InvalidArgument,
+    NotReady,
+    RlmmError,
+    SidecarUnavailable,
+    UnknownPartition,
+)
+from rlmm.metadata.ids import Uuid
+from rlmm.metadata.partitioner import metadata_partition_for
+from rlmm.metadata.segment import SegmentMetadata
+from rlmm.wire.hello import TOKEN_CHARS_MAX
+from spark_tiering.plan.inputs import MetadataImage
+from spark_tiering.tier_metadata.image import ATTEMPTS, by_place, take_images
+from spark_tiering.tier_metadata.publishing import heard, publish_settled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from broker_adapter.address import Address
+    from broker_adapter.blocking import BlockingVerbs
+    from rlmm.metadata.events import PartitionDelete, SegmentUpdate
+    from rlmm.metadata.ids import SegmentId, TopicIdPartition
+    from spark_tiering.tier_metadata.protocol import Published
+    from spark_tiering.tier_metadata.settings import SidecarAccess
+
+CLIENT: Final = "spark_tiering"
+SIDE_BY_SIDE: Final = 16
+"""Partitions about which events are on their way at once."""
+_LEAST_S: Final = 0.001
+_PAUSE_S: Final = 0.1
+_FAREWELL_S: Final = 2.0
+
+
+class SidecarMetadata:
+    """A `TierMetadata` behind a connection."""
+
+    def __init__(self, client: BlockingVerbs, *, is_broker: bool, timeout_s: float) -> None:
+        """
+        Over a *client* that is closed with this, and closed at once where this raises. Waits until
+        the service knows its log; raises `NotReady` where it does not in time.
+        """
+        self._client = client
+        self._is_broker = is_broker
+        self._told: dict[TopicIdPartition, None] = {}
+        try:
+            status = self._identity(time.monotonic() + timeout_s)
+            self.cluster_id = str(status["cluster_id"])
+            self.topic_id = Uuid.parse(str(status["topic_id"]))
+            self.partition_count = int(str(status["partition_count"]))
+        except BaseException:
+            client.close()
+            raise
+
+    def _identity(self, deadline_s: float) -> Mapping[object, object]:
+        pause = threading.Event()
+        while True:
+            status = self._client.status(timeout_s=max(_LEAST_S, deadline_s - time.monotonic()))
+            if status.get("partition_count") is not None:
+                return status
+            if time.monotonic() >= deadline_s:
+                msg = f"the service has not reached its log: {status.get('last_trouble')}"
+                raise NotReady(msg, reason="connecting")
+            pause.wait(_PAUSE_S)
+
+    # ------------------------------------------------------------------------------- reading
+
+    def image(
+        self,
+        partitions: Sequence[TopicIdPartition],
+        epochs: Mapping[TopicIdPartition, Sequence[int]],
+        timeout_s: float,
+    ) -> MetadataImage:
+        """See `TierMetadata.image`."""
+        self._tell(partitions)
+        places = by_place(partitions, self.partition_count)
+        patience_s = timeout_s / (ATTEMPTS * max(1, len(places)))
+        asked = _Questions(self._client, time.monotonic() + timeout_s, patience_s)
+        images = take_images(asked, partitions, epochs, self.partition_count)
+        images.require_any()
+        return MetadataImage(
+            self.cluster_id,
+            self.topic_id,
+            self.partition_count,
+            images.positions,
+            images.partitions,
+        )
+
+    def segment(self, segment_id: SegmentId, timeout_s: float) -> SegmentMetadata | None:
+        """See `TierMetadata.segment`."""
+        self._tell([segment_id.partition])
+        try:
+            return self._client.segment(segment_id, linearizable=True, timeout_s=timeout_s)
+        except UnknownPartition:
+            return None
+
+    def _tell(self, partitions: Iterable[TopicIdPartition]) -> None:
+        """As a broker, be assigned these. Where others say what is assigned, nothing is said."""
+        if not self._is_broker:
+            return
+        new = [one for one in dict.fromkeys(partitions) if one not in self._told]
+        if new:
+            self._client.on_partition_leadership_changes([], new)
+            self._told.update(dict.fromkeys(new))
+
+    # ------------------------------------------------------------------------------- writing
+
+    def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> Published:
+        """See `TierMetadata.publish`."""
+        self._tell([event.id.partition])
+        return publish_settled(_Writing(self, self._client, timeout_s), event)
+
+    def publish_all(
+        self, events: Sequence[SegmentMetadata | SegmentUpdate], timeout_s: float
+    ) -> list[Published | RlmmError]:
+        """See `TierMetadata.publish_all`: partitions side by side, one event of each at a time."""
+        self._tell(event.id.partition for event in events)
+        by_partition: dict[TopicIdPartition, list[int]] = {}
+        for at, event in enumerate(events):
+            by_partition.setdefault(event.id.partition, []).append(at)
+        found: dict[int, Published | RlmmError] = {}
+
+        def publish(places: list[int]) -> None:
+            for at in places:
+                try:
+                    found[at] = self.publish(events[at], timeout_s)
+                except RlmmError as error:
+                    found[at] = error
+
+        with ThreadPoolExecutor(SIDE_BY_SIDE, "rlmm-publish") as pool:
+            list(pool.map(publish, by_partition.values()))
+        return [found[at] for at in range(len(events))]
+
+    # ------------------------------------------------------------------------------- the end
+
+    def close(self) -> None:
+        """Hang up; what was assigned because of this is given back."""
+        if self._told:
+            told, self._told = list(self._told), {}
+            with suppress(RlmmError):
+                self._client.on_stop_partitions(told)
+                self._client.ping(timeout_s=_FAREWELL_S)  # answered behind what was said
+        self._client.close()
+
+
+class _Questions:
+    """
+    What one image is made of, under one deadline. A partition that is behind is waited for no
+    longer than *patience_s*; who asks again waits as long as there is time.
+    """
+
+    def __init__(self, client: BlockingVerbs, deadline_s: float, patience_s: float) -> None:
+        self._client = client
+        self._deadline_s = deadline_s
+        self._patience_s = patience_s
+        self._asked: set[TopicIdPartition] = set()
+
+    @property
+    def _left_s(self) -> float:
+        left_s = self._deadline_s - time.monotonic()
+        if left_s <= 0:
+            msg = "the metadata was not read in time"
+            raise NotReady(msg, reason="behind")
+        return left_s
+
+    def catch_up(self, partition: TopicIdPartition) -> None:
+        wait_s = self._left_s if partition in self._asked else min(self._left_s, self._patience_s)
+        self._asked.add(partition)
+        try:
+            self._client.partition_delete(partition, linearizable=True, timeout_s=wait_s)
+        except UnknownPartition:
+            return
+        except SidecarUnavailable as error:
+            # The last of several attempts had no time; who answers others is there.
+            self._client.ping(timeout_s=_FAREWELL_S)
+            msg = f"{partition}: its metadata was not caught up with in {wait_s:.1f} s"
+            raise NotReady(msg, reason="behind", user_partition=str(partition)) from error
+
+    def position(self, place: int) -> int:
+        token = self._client.read_token(timeout_s=self._left_s)
+        if place not in token:
+            msg = f"metadata partition {place} is not read by the service any more"
+            raise NotReady(msg, reason="loading", metadata_partition=place)
+        return token[place] + 1
+
+    def partition_delete(self, partition: TopicIdPartition) -> PartitionDelete | None:
+        return self._client.partition_delete(partition, timeout_s=self._left_s)
+
+    def segments(self, partition: TopicIdPartition) -> Iterator[SegmentMetadata]:
+        return self._client.list_segments(partition, timeout_s=self._left_s)
+
+    def highest_offset(self, partition: TopicIdPartition, epoch: int) -> int | None:
+        return self._client.highest_offset(partition, epoch, timeout_s=self._left_s)
+
+
+class _Writing:
+    """One event on its way; looking for it may take as long again as storing it."""
+
+    def __init__(self, metadata: SidecarMetadata, client: BlockingVerbs, timeout_s: float) -> None:
+        self._metadata = metadata
+        self._client = client
+        self._write_until_s = time.monotonic() + timeout_s
+        self._look_until_s = self._write_until_s + timeout_s
+
+    def write(self, event: SegmentMetadata | SegmentUpdate) -> Published:
+        left_s = max(_LEAST_S, self._write_until_s - time.monotonic())
+        if isinstance(event, SegmentMetadata):
+            answer = self._client.add_segment(event, timeout_s=left_s)
+        else:
+            answer = self._client.update_segment(event, timeout_s=left_s)
+        return heard(*answer, event)
+
+    def look(
+        self, segment_id: SegmentId, at_least: Mapping[int, int]
+    ) -> tuple[SegmentMetadata | None, int, int]:
+        left_s = max(_LEAST_S, self._look_until_s - time.monotonic())
+        found: SegmentMetadata | None = None
+        with suppress(UnknownPartition):
+            found = self._client.segment(
+                segment_id, at_least=at_least, linearizable=True, timeout_s=left_s
+            )
+        partition = segment_id.partition
+        place = metadata_partition_for(
+            partition.topic_id, partition.partition, self._metadata.partition_count
+        )
+        token = self._client.read_token(timeout_s=left_s)
+        return found, place, token.get(place, -1)
+
+
+# ------------------------------------------------------------------------------------ opening
+
+
+def open_sidecar(access: SidecarAccess) -> SidecarMetadata:
+    """
+    An access to the service; raises `ConfigError` for files that cannot be used, and what its first
+    answer was.
+    """
+    options: dict[str, Any] = {
+        "token": _token(access.token_file),
+        "cluster_id": access.cluster_id or None,
+        "broker_id": access.broker_id,
+        "client": CLIENT,
+    }
+    try:
+        client = BlockingRemoteLogMetadataClient(_address(access), **options)
+    except InvalidArgument as error:
+        raise ConfigError(str(error)) from error
+    return SidecarMetadata(
+        client, is_broker=access.broker_id is not None, timeout_s=access.timeout_ms / 1_000
+    )
+
+
+def _address(access: SidecarAccess) -> Address:
+    path = access.socket_path
+    if path is not None:
+        return UnixAddress(path)
+    host, port = access.host_port
+    return TcpAddress(host, port, _trust(access) if access.wants_tls else None)
+
+
+def _trust(access: SidecarAccess) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=access.ca_file or None)
+        if access.certificate_file:
+            context.load_cert_chain(access.certificate_file, access.key_file or None, _no_password)
+    except (OSError, ValueError) as error:
+        named = [access.ca_file, access.certificate_file, access.key_file]
+        msg = f"TLS cannot be set up with {', '.join(filter(None, named))}: {error}"
+        raise ConfigError(msg) from error
+    return context
+
+
+def _no_password() -> str:
+    raise ValueError("the key is encrypted, and nobody is there to be asked for its password")
+
+
+def _token(path: str) -> str | None:
+    """The token in a file; what it holds is never told."""
+    if not path:
+        return None
+    try:
+        with Path(path).open(encoding="ascii") as file:
+            token = file.read(TOKEN_CHARS_MAX + 2).strip()
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not ASCII"
+        msg = f"the token in {path} cannot be read: {why}"
+        raise ConfigError(msg) from error
+    if not token or len(token) > TOKEN_CHARS_MAX or any(letter.isspace() for letter in token):
+        msg = f"{path} does not hold one token of at most {TOKEN_CHARS_MAX} characters"
+        raise ConfigError(msg)
+    return token

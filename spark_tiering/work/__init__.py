@@ -1,0 +1,26 @@
+"""
+What runs on executors, one unit at a time: a segment inspected, copied, looked for, taken away.
+
+    result = copy_segment(task)      # in whatever process; task and result are plain values
+    result.outcome.is_done           # then the copy may be finished
+
+By module, bottom up:
+
+    throttle    the pace of a job, in shares to its slots
+    tasks       what a unit is told, and what it tells
+    watched     files and a store under a deadline, at a pace, counted
+    looking     what the store has of a segment
+    ending      its objects taken away
+    writing     its objects written, each verified, the manifest last
+    inspecting  a segment read where it lies
+    copying     all of that: one segment that ends up in the store whole, or not at all
+
+Invariants:
+
+- A manifest is written only when log and indexes are there, as they were read, from a source that
+  still has what was read.
+- What goes wrong with a source, a store or time is a value; errors are mistakes of who calls.
+- A unit that is repeated, or carried out twice at once, ends with the same objects.
+- Memory does not grow with a segment, and nothing is held between units but a store and its pace.
+- Nothing is taken away but by `ending`, and nothing is ever replaced.
+"""

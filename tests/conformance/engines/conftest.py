@@ -1,0 +1,80 @@
+"""Every kind of engine, for the contract that all of them keep."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spark_tiering.engines.in_process import InProcess
+from spark_tiering.engines.settings import EngineSettings
+from tests.support.spark_sessions import SLOTS, TIMEOUT_S
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spark_tiering.engines.protocol import Engine
+
+ON_SPARK = ("rdd", "arrow", pytest.param("connect", marks=pytest.mark.long))
+SLOW = ("arrow", "connect")
+KINDS = ("in-process", "threads", *ON_SPARK)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Spark takes its time to start."""
+    for item in items:
+        if "conformance/engines" in item.nodeid:
+            item.add_marker(pytest.mark.timeout(TIMEOUT_S))
+
+
+@pytest.fixture(params=KINDS)
+def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    """One of every kind."""
+    with made(request, request.param) as engine:
+        yield engine
+
+
+@pytest.fixture(params=ON_SPARK)
+def spark_engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    """One of every kind whose units run in other processes."""
+    with made(request, request.param) as engine:
+        yield engine
+
+
+@pytest.fixture
+def rdd_engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    """The engine of a classic session."""
+    with made(request, "rdd") as engine:
+        yield engine
+
+
+@pytest.fixture(params=["rdd", *(pytest.param(kind, marks=pytest.mark.long) for kind in SLOW)])
+def dying_engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    """One of every kind, for tests that kill many workers; some kinds are slow to start one."""
+    with made(request, request.param) as engine:
+        yield engine
+
+
+@pytest.fixture(params=[ON_SPARK[0], ON_SPARK[2]])
+def early_engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    """One of every kind that hears of outcomes while its job runs."""
+    with made(request, request.param) as engine:
+        yield engine
+
+
+def made(request: pytest.FixtureRequest, kind: str) -> Engine:
+    """An engine; Spark is started for the first who asks."""
+    if kind == "in-process":
+        return InProcess()
+    if kind == "threads":
+        return InProcess(SLOTS)
+    from spark_tiering.engines.opening import open_engine  # noqa: PLC0415 - large
+
+    if kind == "connect":
+        return open_engine(EngineSettings(request.getfixturevalue("spark_connect")))
+    from spark_tiering.engines.arrow import ArrowJobs  # noqa: PLC0415 - large
+    from spark_tiering.engines.opening import engine_over  # noqa: PLC0415
+    from spark_tiering.engines.rounds import SparkEngine  # noqa: PLC0415
+
+    session = request.getfixturevalue("spark_session")
+    return engine_over(session) if kind == "rdd" else SparkEngine(ArrowJobs(session))

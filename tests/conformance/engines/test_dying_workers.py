@@ -1,0 +1,151 @@
+"""What engines on Spark do when workers die, when they are told to stop, and with unfit workers."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import EngineUnfit
+from spark_tiering.engines import rounds
+from spark_tiering.engines.in_task import Errand
+from spark_tiering.engines.protocol import CANCELLED, UnitLost
+from tests.support.units_at_work import Unit, is_running, runs, wait_for, work
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from spark_tiering.engines.protocol import Engine
+
+
+def test_unit_when_its_worker_is_killed_once_then_is_run_again(
+    spark_engine: Engine, tmp_path: Path
+) -> None:
+    """A worker that was killed costs a second try within the same job, and no result."""
+    units = [Unit(3, "", tmp_path), Unit(4, "die-once", tmp_path), Unit(5, "", tmp_path)]
+    tries_before = 1
+    assert spark_engine.run_units(units, work) == [9, tries_before, 25]
+    assert runs(tmp_path, 4) == 2
+
+
+def test_unit_when_it_always_kills_its_worker_then_it_alone_is_lost(
+    dying_engine: Engine, tmp_path: Path
+) -> None:
+    """The job fails, and all but the one unit have their results; it was tried in two jobs."""
+    told: list[object] = []
+    units = [Unit(number, "die" if number == 3 else "", tmp_path) for number in range(6)]
+    outcomes = dying_engine.run_units(units, work, told.append)
+    lost = UnitLost(3, "the Python worker died")
+    assert outcomes == [lost if number == 3 else number**2 for number in range(6)]
+    assert sorted(map(str, told)) == sorted(map(str, outcomes))
+    assert runs(tmp_path, 3) == 8
+
+
+def test_unit_when_its_job_fails_beside_it_then_is_not_run_by_two_workers_at_a_time(
+    dying_engine: Engine, tmp_path: Path
+) -> None:
+    """The worker of a job that failed has ended before its unit is given to another one."""
+    units = [Unit(1, "hang-once", tmp_path), Unit(2, "die-beside", tmp_path)]
+    was_running, lost = dying_engine.run_units(units, work)
+    assert was_running is False
+    assert lost == UnitLost(1, "the Python worker died")
+
+
+def test_outcome_when_its_task_has_ended_then_is_told_while_others_still_run(
+    early_engine: Engine, tmp_path: Path
+) -> None:
+    """The second unit waits for what happens when the first one's outcome is told."""
+
+    def hear(outcome: object) -> None:
+        if outcome == 1:
+            (tmp_path / "go-on").touch()
+
+    units = [Unit(1, "", tmp_path), Unit(2, "wait", tmp_path)]
+    assert early_engine.run_units(units, work, hear) == [1, 4]
+
+
+def test_units_when_they_are_run_then_each_is_a_task_of_its_own(spark_engine: Engine) -> None:
+    """No two units share a task: what kills one has killed no other."""
+    tasks = spark_engine.run_units([Unit(number, "task") for number in range(20)], work)
+    assert len(set(tasks)) == 20
+
+
+def test_units_when_they_are_run_then_each_is_run_once(
+    spark_engine: Engine, tmp_path: Path
+) -> None:
+    """Nothing makes Spark run a job a second time."""
+    spark_engine.run_units([Unit(number, "", tmp_path) for number in range(12)], work)
+    assert [runs(tmp_path, number) for number in range(12)] == [1] * 12
+
+
+def test_call_when_it_is_cancelled_then_no_worker_goes_on(
+    spark_engine: Engine, tmp_path: Path
+) -> None:
+    """A unit that hangs is ended with its worker before the call returns."""
+
+    def cancel() -> None:
+        wait_for(tmp_path / "hanging")
+        spark_engine.cancel()
+
+    thread = threading.Thread(target=cancel)
+    thread.start()
+    outcomes = spark_engine.run_units([Unit(1, "hang", tmp_path)], work)
+    thread.join()
+    assert outcomes == [UnitLost(0, CANCELLED)]
+    assert not is_running(int((tmp_path / "hanging").read_text()))
+
+
+def test_call_when_it_is_interrupted_then_no_worker_goes_on(
+    spark_engine: Engine, tmp_path: Path
+) -> None:
+    """An interrupt from the keyboard ends the call with its job and workers; the next one works."""
+
+    units = [Unit(1, "hang", tmp_path), Unit(2, "interrupt", tmp_path, os.getpid())]
+    with pytest.raises(KeyboardInterrupt):
+        spark_engine.run_units(units, work)
+    assert not is_running(int((tmp_path / "hanging").read_text()))
+    assert spark_engine.run_units([Unit(3)], work) == [9]
+
+
+@pytest.fixture
+def not_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no worker can be at work there is nothing to wait for."""
+    monkeypatch.setattr(rounds, "NOTICE_S", 0.0)
+
+
+@pytest.fixture
+def of_the_driver_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[object], object]:
+    """A function in a module that only the driver can import."""
+    (tmp_path / "of_the_driver_alone.py").write_text("def do(unit):\n    return unit\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    do: Callable[[object], object] = __import__("of_the_driver_alone").do
+    return do
+
+
+def test_engine_when_workers_have_another_version_then_is_unfit(
+    rdd_engine: Engine, not_waiting: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Driver and workers that are not of one version are told so, and nothing is run."""
+    monkeypatch.setattr(rounds, "Errand", partial(Errand, version="0.0.1"))
+    with pytest.raises(EngineUnfit, match=r"no unit can run: the driver is rlmm 0\.0\.1, a worker"):
+        rdd_engine.run_units([Unit(1), Unit(2)], work)
+
+
+def test_engine_when_workers_cannot_import_the_function_then_is_unfit(
+    dying_engine: Engine, not_waiting: None, of_the_driver_alone: Callable[[object], object]
+) -> None:
+    """A package that was not shipped is named in one line."""
+    said = (
+        r"no unit can run: a worker cannot read what it is to run: ModuleNotFoundError:"
+        r" No module named 'of_the_driver_alone' \(in_task\.py:\d+\)"
+    )
+    with pytest.raises(EngineUnfit) as raised:
+        dying_engine.run_units([1, 2, 3], of_the_driver_alone)
+    assert re.fullmatch(said, str(raised.value))

@@ -1,0 +1,120 @@
+"""What every engine does with units, wherever it runs them."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spark_tiering.engines.protocol import CANCELLED, UnitLost
+from tests.support.units_at_work import Unit, runs, work
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spark_tiering.engines.protocol import Engine
+
+
+def test_outcomes_when_all_units_are_done_then_stand_in_the_order_of_the_units(
+    engine: Engine,
+) -> None:
+    """Each unit has its outcome, whichever was done first."""
+    units = [Unit(number) for number in range(20)]
+    assert engine.run_units(units, work) == [number**2 for number in range(20)]
+
+
+def test_outcomes_when_there_are_no_units_then_are_none(engine: Engine) -> None:
+    """Nothing to do is done at once, and nobody is told anything."""
+    told: list[object] = []
+    assert engine.run_units([], work, told.append) == []
+    assert not told
+
+
+def test_outcome_when_it_is_known_then_is_told_once_by_the_thread_that_called(
+    engine: Engine,
+) -> None:
+    """Who asks to be told needs no lock, and hears of each unit once."""
+    told: list[object] = []
+    threads: set[threading.Thread] = set()
+
+    def hear(outcome: object) -> None:
+        told.append(outcome)
+        threads.add(threading.current_thread())
+
+    units = [Unit(number, "raise" if number == 3 else "") for number in range(8)]
+    outcomes = engine.run_units(units, work, hear)
+    assert sorted(map(str, told)) == sorted(map(str, outcomes))
+    assert threads == {threading.current_thread()}
+
+
+@pytest.mark.parametrize(
+    ("does", "why"),
+    [
+        ("raise", "ValueError: the disk is on fire (units_at_work.py:"),
+        ("leave", "SystemExit: 7 (units_at_work.py:"),
+        ("unsendable", "its result cannot be sent: "),
+    ],
+)
+def test_unit_when_it_fails_then_it_alone_is_lost(engine: Engine, does: str, why: str) -> None:
+    """What raises, leaves or gives what cannot be sent is lost by itself, with the reason."""
+    outcomes = engine.run_units([Unit(4), Unit(5, does), Unit(6)], work)
+    lost = outcomes[1]
+    assert isinstance(lost, UnitLost)
+    assert lost.index == 1
+    assert lost.why.startswith(why)
+    assert [outcomes[0], outcomes[2]] == [16, 36]
+
+
+def test_unit_when_it_fails_then_is_not_tried_again(engine: Engine, tmp_path: Path) -> None:
+    """What a unit says of itself is believed: only a worker that died is a reason to try again."""
+    engine.run_units([Unit(1, "raise", tmp_path)], work)
+    assert runs(tmp_path, 1) == 1
+
+
+def test_unit_when_its_function_changes_it_then_the_caller_keeps_it_as_it_was(
+    engine: Engine,
+) -> None:
+    """A unit travels as a copy, also to where it would not have to."""
+    unit = Unit(2)
+    engine.run_units([unit], work)
+    assert unit.seen == []
+
+
+def test_function_when_it_is_a_closure_then_is_run(engine: Engine) -> None:
+    """A function need not be importable by its name."""
+    added = 10
+    assert engine.run_units([1, 2], lambda unit: unit + added) == [11, 12]
+    assert engine.run_units([1, 2], partial(pow, 3)) == [3, 9]
+
+
+def test_call_when_the_one_who_is_told_raises_then_ends_with_that(
+    engine: Engine, tmp_path: Path
+) -> None:
+    """The driver's own trouble ends the call, and the next one works."""
+
+    class OwnTrouble(Exception):
+        pass
+
+    def refuse(outcome: object) -> None:
+        raise OwnTrouble
+
+    with pytest.raises(OwnTrouble):
+        engine.run_units([Unit(number, "", tmp_path) for number in range(3)], work, refuse)
+    assert engine.run_units([Unit(7)], work) == [49]
+
+
+def test_engine_when_it_was_cancelled_then_runs_nothing_any_more(
+    engine: Engine, tmp_path: Path
+) -> None:
+    """All units of a later call are lost, for the one reason."""
+    engine.cancel()
+    outcomes = engine.run_units([Unit(1, "", tmp_path), Unit(2, "", tmp_path)], work)
+    assert outcomes == [UnitLost(0, CANCELLED), UnitLost(1, CANCELLED)]
+    assert runs(tmp_path, 1) == runs(tmp_path, 2) == 0
+
+
+def test_slots_when_asked_then_are_as_many_as_were_given(engine: Engine) -> None:
+    """An engine says how much it does at a time."""
+    assert engine.slots in (1, 2)

@@ -1,0 +1,98 @@
+"""Segments copied into every kind of store, read back, found, resumed and taken away again."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spark_tiering.keys import ObjectKind, object_keys
+from spark_tiering.plan.inputs import ObjectsFound
+from spark_tiering.plan.reasons import Action
+from spark_tiering.segments.listing import ListedSegment
+from spark_tiering.stores.s3_settings import MIB
+from spark_tiering.work.ending import delete_objects
+from spark_tiering.work.looking import look
+from spark_tiering.work.tasks import CopyOptions, Outcome
+from tests.support.batches import forge
+from tests.support.copy_tasks import (
+    PLAIN,
+    SECOND,
+    ZSTD,
+    assert_equals_source,
+    copy_task,
+    digest_read_back,
+    run,
+)
+from tests.support.inspecting_process import LOG
+from tests.support.object_places import Bucket, Place
+from tests.support.segments import MemoryFiles, example_partition
+
+if TYPE_CHECKING:
+    from spark_tiering.stores.protocol import ObjectStore
+
+EXAMPLE = example_partition()
+LARGE_MIB = 11
+"""More than is sent to these stores in one request, however it is compressed."""
+FORMS = pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
+
+
+def large_partition() -> MemoryFiles:
+    """A segment of random bytes, and an active one."""
+    rng = random.Random(3)
+    log = b"".join(
+        forge(rng.randbytes(MIB), 10, base_offset=10 * number) for number in range(LARGE_MIB)
+    )
+    return MemoryFiles({LOG: log, f"{10 * LARGE_MIB:020d}.log": b""})
+
+
+@FORMS
+def test_f107_f121_segment_when_copied_resumed_and_ended_is_what_each_step_says(
+    store: ObjectStore, prefix: str, options: CopyOptions
+) -> None:
+    """The whole life of a copy: equal when read back, found again, completed, resumed, gone."""
+    task = copy_task(EXAMPLE, SECOND, options=options, prefix=prefix)
+    assert look(store, task.segment, prefix) is ObjectsFound.NONE
+    assert run(task, store).outcome is Outcome.COPIED
+    assert look(store, task.segment, prefix) is ObjectsFound.WHOLE
+    assert_equals_source(task, store, EXAMPLE)
+    for action in Action:
+        assert run(replace(task, action=action), store).outcome is Outcome.FOUND
+    keys = object_keys(task.segment_id, SECOND.base_offset, prefix)
+    store.delete(keys[ObjectKind.MANIFEST])
+    assert look(store, task.segment, prefix) is ObjectsFound.PARTIAL
+    assert run(replace(task, action=Action.RESUME), store).outcome is Outcome.COPIED
+    assert look(store, task.segment, prefix) is ObjectsFound.WHOLE
+    other = replace(task, job_id="another-job")
+    assert run(other, store).outcome is Outcome.CONFLICT
+    assert_equals_source(task, store, EXAMPLE)
+    for _ in range(2):
+        assert delete_objects(store, task.segment_id, SECOND.base_offset, prefix).is_done
+        assert look(store, task.segment, prefix) is ObjectsFound.NONE
+    assert not list(store.list(prefix))
+
+
+@FORMS
+def test_f118_f122_large_segment_when_copied_in_parts_reads_back_and_leaves_no_upload(
+    store: ObjectStore, place: Place, prefix: str, options: CopyOptions
+) -> None:
+    """Parts are one object; what a killed writer left of the same one is ended with it."""
+    files = large_partition()
+    options = replace(options, chunk_bytes=MIB)
+    settings = {"store": place.settings} if isinstance(place, Bucket) else {}
+    listed = ListedSegment(0, 10 * LARGE_MIB)
+    task = copy_task(files, listed, options=options, prefix=prefix, **settings)
+    key = object_keys(task.segment_id, 0, prefix)[ObjectKind.LOG]
+    place.leave_open(key)
+    assert run(task, store).outcome is Outcome.COPIED
+    source = hashlib.sha256(files.contents[LOG]).hexdigest()
+    assert digest_read_back(task, store) == source
+    assert run(replace(task, action=Action.RESUME), store).outcome is Outcome.FOUND
+    assert [one.key for one in store.open_uploads(prefix)] == [key]
+    ended = delete_objects(store, task.segment_id, 0, prefix)
+    assert (ended.is_done, ended.uploads_ended) == (True, 1)
+    assert not list(store.open_uploads(prefix))
+    assert not list(store.list(prefix))

@@ -1,0 +1,77 @@
+"""Whole copy jobs over every kind of store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import StoreNotPermitted, TopicBusy
+from spark_tiering.run.fates import Fate
+from spark_tiering.stores.local_settings import LocalSettings
+from tests.support.copy_tasks import PLAIN, ZSTD
+from tests.support.object_places import Bucket, Folder, Place, known_as
+from tests.support.s3_servers import READER, SECRET
+from tests.support.served_metadata import ServedMetadata
+from tests.support.tier_places import ORDERS, TierPlace, WatchedUnits, states
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spark_tiering.stores.opening import StoreSettings
+    from spark_tiering.work.tasks import CopyOptions, CopyTask
+
+
+def settings_of(place: Place) -> StoreSettings:
+    """How a job reaches it."""
+    if isinstance(place, Bucket):
+        return place.settings
+    assert isinstance(place, Folder)
+    return LocalSettings(place.path)
+
+
+@pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
+def test_f102_f107_f121_jobs_over_a_store_when_one_stopped_in_the_middle_then_all_is_copied_once(
+    place: Place, prefix: str, tmp_path: Path, options: CopyOptions
+) -> None:
+    """What is read back equals the source, a later job goes on, and the last one does nothing."""
+    job = TierPlace(tmp_path, settings_of(place), prefix=prefix, options=options)
+    first = job.run(engine=WatchedUnits(lost=[120]))
+    assert first.count(Fate.FINISHED) == 2
+    assert states(job.check()) == ["CF", "CS"] * 2
+    assert job.run().is_fine
+    job.check_clean()
+    assert not job.run().receipts
+    job.check_clean()
+
+
+def test_two_jobs_over_a_store_when_one_is_at_work_then_the_other_is_kept_out(
+    place: Place, prefix: str, tmp_path: Path
+) -> None:
+    """Claims lie in the store itself: whoever may copy sees who does."""
+    met: list[str] = []
+
+    def start_another(task: CopyTask) -> None:
+        if not met:
+            with pytest.raises(TopicBusy) as raised:
+                job.run()
+            met.append(str(raised.value))
+
+    with ServedMetadata() as served:
+        job = TierPlace(
+            tmp_path, settings_of(place), served.access, prefix=prefix, partitions=(ORDERS,)
+        )
+        assert job.run(engine=WatchedUnits(before=start_another)).is_fine
+        assert "orders" in met[0]
+        job.check_clean()
+
+
+def test_job_that_may_only_read_when_run_then_publishes_nothing(
+    seaweedfs_bucket: Bucket, prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that looks at rights refuses the first write, which comes before the first event."""
+    job = TierPlace(tmp_path, seaweedfs_bucket.settings, prefix=prefix)
+    known_as(READER, SECRET, tmp_path, monkeypatch)
+    with pytest.raises(StoreNotPermitted, match="PutObject"):
+        job.run()
+    assert not job.segments()

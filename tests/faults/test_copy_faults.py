@@ -1,0 +1,365 @@
+"""Copies to a bucket whose requests are refused, lost, cut and damaged on their way."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spark_tiering.keys import ObjectKind, object_keys
+from spark_tiering.plan.inputs import ObjectsFound
+from spark_tiering.plan.reasons import Action
+from spark_tiering.segments.listing import ListedSegment
+from spark_tiering.stores.s3_faults import FaultKind
+from spark_tiering.stores.s3_policies import POLICIES
+from spark_tiering.stores.s3_settings import MIB
+from spark_tiering.work.ending import delete_objects
+from spark_tiering.work.looking import examine, look
+from spark_tiering.work.tasks import CopyOptions, Outcome
+from spark_tiering.work.throttle import Pace
+from tests.support.batches import forge
+from tests.support.copy_tasks import (
+    PLAIN,
+    ZSTD,
+    Time,
+    assert_equals_source,
+    copy_task,
+    digest_read_back,
+    run,
+)
+from tests.support.inspecting_process import LOG, MadeLog
+from tests.support.object_places import Bucket, known_as, stub_bucket
+from tests.support.object_stub import ObjectStub
+from tests.support.object_stub_requests import Trouble
+from tests.support.segments import MemoryFiles, example_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from spark_tiering.segments.files import FileFacts
+    from spark_tiering.stores.s3 import S3Store
+    from spark_tiering.work.tasks import CopyTask
+
+EXAMPLE = example_partition()
+LARGE_BYTES = 12 * MIB
+SILENCE_MS = 300
+OPTIONS = pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
+NTH = pytest.mark.parametrize("nth", [0, 1, 2], ids=["log", "indexes", "manifest"])
+
+
+@pytest.fixture(autouse=True)
+def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The fake does not look at them."""
+    known_as("somebody", "something", tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def stub() -> Iterator[ObjectStub]:
+    """The store that fails as it is told."""
+    with ObjectStub() as stub:
+        yield stub
+
+
+@pytest.fixture
+def bucket(stub: ObjectStub) -> Bucket:
+    """Its bucket."""
+    return stub_bucket(stub)
+
+
+@pytest.fixture
+def store(bucket: Bucket) -> Iterator[S3Store]:
+    """A store that waits for its answers."""
+    with bucket.opened() as store:
+        yield store
+
+
+@pytest.fixture
+def hasty(bucket: Bucket) -> Iterator[S3Store]:
+    """A store that waits for an answer only for a moment."""
+    with bucket.opened(read_timeout_ms=SILENCE_MS) as store:
+        yield store
+
+
+def example_task(bucket: Bucket, options: CopyOptions = PLAIN) -> CopyTask:
+    """The task of a small segment."""
+    return copy_task(EXAMPLE, store=bucket.settings, options=options)
+
+
+def large_task(bucket: Bucket, log: MadeLog | None = None) -> CopyTask:
+    """The task of a segment that is sent in parts."""
+    made = MadeLog(LARGE_BYTES, 16_384)
+    listed = ListedSegment(0, made.next_offset)
+    options = CopyOptions(chunk_bytes=MIB)
+    planned = copy_task(_Rolled(made), listed, bucket.settings, options)
+    return planned if log is None else replace(planned, files=log)
+
+
+class _Rolled(MadeLog):
+    """The made log, and the segment that follows it."""
+
+    def __init__(self, made: MadeLog) -> None:
+        super().__init__(made.size, 16_384)
+
+    def facts(self) -> dict[str, FileFacts]:
+        """The log, and an active one."""
+        log = super().facts()[LOG]
+        return {LOG: log, f"{self.next_offset:020d}.log": log._replace(size_bytes=0)}
+
+
+def incompressible_task(bucket: Bucket) -> CopyTask:
+    """The task of a segment that stays large, whatever is tried."""
+    rng = random.Random(7)
+    batches = [
+        forge(rng.randbytes(MIB), 10, base_offset=10 * number, leader_epoch=0)
+        for number in range(11)
+    ]
+    files = MemoryFiles({LOG: b"".join(batches), f"{110:020d}.log": b""})
+    options = CopyOptions(is_compressed=True, chunk_bytes=MIB)
+    return copy_task(files, ListedSegment(0, 110), bucket.settings, options)
+
+
+def fail(stub: ObjectStub, operation: str, nth: int, *troubles: Trouble) -> None:
+    """Let *troubles* happen from the *nth* request of *operation* on."""
+    stub.befall(operation, *[Trouble.NOTHING] * nth, *troubles)
+
+
+def manifests(stub: ObjectStub) -> list[str]:
+    """The manifests that there are."""
+    return [key for key in stub.objects if key.endswith(ObjectKind.MANIFEST)]
+
+
+@NTH
+@pytest.mark.parametrize("trouble", [Trouble.THROTTLED, Trouble.CUT])
+def test_copy_when_requests_are_refused_or_cut_then_is_whole(
+    stub: ObjectStub, store: S3Store, bucket: Bucket, nth: int, trouble: Trouble
+) -> None:
+    """503s and cuts cost repeats and nothing else."""
+    fail(stub, "PutObject", nth, trouble, trouble)
+    task = example_task(bucket)
+    assert run(task, store).outcome is Outcome.COPIED
+    assert_equals_source(task, store, EXAMPLE)
+    assert look(store, task.segment, task.prefix) is ObjectsFound.WHOLE
+
+
+@OPTIONS
+@NTH
+def test_f126_copy_when_an_answer_comes_too_late_then_its_object_is_found(
+    stub: ObjectStub, hasty: S3Store, bucket: Bucket, options: CopyOptions, nth: int
+) -> None:
+    """A time-out after success: the object is looked for, and neither lost nor written twice."""
+    fail(stub, "PutObject", nth, Trouble.ANSWER_LATE)
+    task = example_task(bucket, options)
+    assert run(task, hasty).outcome is Outcome.COPIED
+    assert stub.operations().count("PutObject") == 3
+    assert_equals_source(task, hasty, EXAMPLE)
+
+
+@pytest.mark.parametrize(
+    ("options", "nth"),
+    [(PLAIN, 0), (ZSTD, 0), (PLAIN, 1), (PLAIN, 2)],
+    ids=["log", "zstd", "indexes", "manifest"],
+)
+def test_f126_copy_when_nobody_can_say_whether_it_was_written_is_unknown_and_can_be_resumed(
+    stub: ObjectStub, hasty: S3Store, bucket: Bucket, options: CopyOptions, nth: int
+) -> None:
+    """Unknown is an outcome of its own, with nothing behind it; a resumption looks first."""
+    attempts = POLICIES[FaultKind.TIMED_OUT].attempts_max
+    fail(stub, "PutObject", nth, *[Trouble.NOT_DONE_LATE] * attempts)
+    task = example_task(bucket, options)
+    result = run(task, hasty)
+    assert result.outcome is Outcome.UNKNOWN
+    assert result.outcome.is_retriable
+    assert not manifests(stub)
+    assert len(stub.objects) == nth
+    assert run(replace(task, action=Action.RESUME), hasty).outcome is Outcome.COPIED
+    assert_equals_source(task, hasty, EXAMPLE)
+
+
+@OPTIONS
+def test_f107_f128_log_that_is_there_when_a_copy_is_resumed_then_is_not_sent(
+    stub: ObjectStub, store: S3Store, bucket: Bucket, options: CopyOptions
+) -> None:
+    """A gibibyte that the attempt before sent is asked for by its checksum."""
+    fail(stub, "PutObject", 1, *[Trouble.THROTTLED] * 9)
+    task = example_task(bucket, options)
+    assert run(task, store).outcome is Outcome.STORE_FAILED
+    stub.asked.clear()
+    assert run(replace(task, action=Action.RESUME), store).outcome is Outcome.COPIED
+    sent = [asked.key for asked in stub.asked if asked.operation == "PutObject"]
+    keys = object_keys(task.segment_id, task.start_offset, task.prefix)
+    assert sent == [keys[ObjectKind.INDEXES], keys[ObjectKind.MANIFEST]]
+
+
+@NTH
+@pytest.mark.parametrize(
+    ("trouble", "outcome"),
+    [
+        (Trouble.THROTTLED, Outcome.STORE_FAILED),
+        (Trouble.DENIED, Outcome.STORE_FAILED),
+        (Trouble.DAMAGED, Outcome.REFUSED),
+    ],
+)
+def test_f108_copy_when_the_store_keeps_refusing_then_ends_without_a_manifest(
+    stub: ObjectStub, store: S3Store, bucket: Bucket, nth: int, trouble: Trouble, outcome: Outcome
+) -> None:
+    """It is said whether a repeat may help; what was begun is ended without a rest."""
+    fail(stub, "PutObject", nth, *[trouble] * 9)
+    task = example_task(bucket)
+    result = run(task, store)
+    assert result.outcome is outcome
+    assert result.outcome.is_retriable == (outcome is Outcome.STORE_FAILED)
+    assert not manifests(stub)
+    expected = ObjectsFound.PARTIAL if nth else ObjectsFound.NONE
+    assert look(store, task.segment, task.prefix) is expected
+    assert delete_objects(store, task.segment_id, task.start_offset, task.prefix).is_done
+    assert not stub.objects
+
+
+def test_copy_when_the_store_keeps_other_bytes_than_were_sent_then_is_a_conflict(
+    stub: ObjectStub, store: S3Store, bucket: Bucket
+) -> None:
+    """An endpoint that checks nothing is found out by what it tells, before the manifest."""
+    stub.ignores_sums = True
+    stub.befall("PutObject", Trouble.DAMAGED)
+    result = run(example_task(bucket), store)
+    assert result.outcome is Outcome.CONFLICT
+    assert "were written" in result.detail
+    assert not manifests(stub)
+
+
+@pytest.mark.parametrize("action", [Action.COPY, Action.RESUME])
+def test_f128_copy_to_a_store_that_tells_no_checksums_then_is_compared_by_reading(
+    stub: ObjectStub, store: S3Store, bucket: Bucket, action: Action
+) -> None:
+    """What was sent was checked by the store; what was there before is read."""
+    stub.tells_sums = False
+    task = example_task(bucket)
+    assert run(task, store).outcome is Outcome.COPIED
+    assert "GetObject" not in stub.operations()
+    assert run(replace(task, action=action), store).outcome is Outcome.FOUND
+    assert stub.operations().count("GetObject") == 3
+    assert run(replace(task, action=Action.COMPLETE), store).outcome is Outcome.FOUND
+    # The manifest, and the two whose checksums it names.
+    assert stub.operations().count("GetObject") == 6
+
+
+def test_objects_in_an_archive_when_found_are_named(
+    stub: ObjectStub, store: S3Store, bucket: Bucket
+) -> None:
+    """A copy is there, and no broker can read it before it is restored: both are said."""
+    task = example_task(bucket)
+    run(task, store)
+    keys = object_keys(task.segment_id, task.start_offset, task.prefix)
+    stub.objects[keys[ObjectKind.LOG]].storage_class = "GLACIER"
+    for action in (Action.RESUME, Action.COMPLETE):
+        result = run(replace(task, action=action), store)
+        assert result.outcome is Outcome.FOUND
+        assert "archived (GLACIER)" in result.findings[0]
+    stub.tells_sums = False
+    result = run(replace(task, action=Action.COMPLETE), store)
+    assert result.outcome is Outcome.UNKNOWN
+    stub.objects[keys[ObjectKind.MANIFEST]].storage_class = "GLACIER"
+    seen = examine(store, task.segment, task.prefix)
+    assert seen.objects is ObjectsFound.UNKNOWN
+    assert "archived" in seen.findings[0]
+
+
+@pytest.mark.parametrize("trouble", [Trouble.CUT, Trouble.ANSWER_LOST, Trouble.THROTTLED])
+@pytest.mark.parametrize("operation", ["UploadPart", "CompleteMultipartUpload"])
+def test_copy_in_parts_when_requests_fail_then_is_whole(
+    stub: ObjectStub, store: S3Store, bucket: Bucket, operation: str, trouble: Trouble
+) -> None:
+    """A large log is sent in parts that are repeated one by one."""
+    stub.befall(operation, trouble)
+    task = large_task(bucket)
+    result = run(task, store)
+    assert result.outcome is Outcome.COPIED
+    assert not stub.uploads
+    source = task.files.read(LOG, 0, LARGE_BYTES)
+    key = object_keys(task.segment_id, 0, task.prefix)[ObjectKind.LOG]
+    assert stub.objects[key].content == source
+    assert digest_read_back(task, store)
+
+
+def test_f122_copy_in_parts_when_the_source_fails_in_the_middle_then_no_upload_is_left(
+    stub: ObjectStub, store: S3Store, bucket: Bucket
+) -> None:
+    """The upload is ended with the unit, whatever it is that ends it."""
+
+    class Failing(_Rolled):
+        reads = 0
+
+        def read(self, name: str, start: int, size: int) -> bytes:
+            self.reads += start == 0 and size > 1
+            if self.reads == 2 and start >= 8 * MIB:
+                return b""
+            return super().read(name, start, size)
+
+    failing = Failing(MadeLog(LARGE_BYTES, 16_384))
+    result = run(large_task(bucket, failing), store)
+    assert result.outcome is Outcome.SOURCE_CHANGED
+    assert "UploadPart" in stub.operations()
+    assert not stub.uploads
+    assert not stub.objects
+
+
+def test_f105_store_that_hangs_when_a_unit_writes_to_it_then_the_unit_ends(
+    stub: ObjectStub, hasty: S3Store, bucket: Bucket
+) -> None:
+    """A socket's time-out, and then the unit's: there is more patience than time."""
+    attempts = POLICIES[FaultKind.TIMED_OUT].attempts_max
+    stub.befall("PutObject", *[Trouble.NOT_DONE_LATE] * attempts)
+    time = Time()
+
+    def pass_time(seconds: float) -> None:
+        time.now_s += 30 + seconds
+
+    bucket.pauses = _Calls(pass_time)  # type: ignore[assignment]  # pauses are appended only
+    with bucket.opened(read_timeout_ms=SILENCE_MS) as slow:
+        result = run(replace(example_task(bucket), deadline_s=45.0), slow, time)
+    assert result.outcome is Outcome.TIMED_OUT
+    assert 1 < stub.operations().count("PutObject") < attempts
+    assert not stub.objects
+    assert run(example_task(bucket), hasty).outcome is Outcome.COPIED
+
+
+class _Calls:
+    """A list of pauses that lets time pass."""
+
+    def __init__(self, append: object) -> None:
+        self.append = append
+
+
+def test_requests_of_a_copy_when_nothing_fails_are_counted_as_they_are_made(
+    stub: ObjectStub, store: S3Store, bucket: Bucket
+) -> None:
+    """By requests jobs are throttled and bills are foreseen; that the bucket is there is free."""
+    small, large = example_task(bucket), large_task(bucket)
+    for task in (small, replace(small, options=ZSTD), large, incompressible_task(bucket)):
+        stub.asked.clear()
+        stub.objects.clear()
+        result = run(task, store)
+        assert result.outcome is Outcome.COPIED, result
+        made = [operation for operation in stub.operations() if operation != "HeadBucket"]
+        assert result.requests == len(made), made
+
+
+def test_copy_at_a_pace_when_it_is_carried_out_then_takes_its_time(
+    store: S3Store, bucket: Bucket
+) -> None:
+    """Bytes and requests of a slot keep to its share, but for what it has not used for a second."""
+    time = Time()
+    task = replace(large_task(bucket), pace=Pace(bytes_per_s=2 * MIB))
+    result = run(task, store, time)
+    assert result.outcome is Outcome.COPIED
+    assert LARGE_BYTES / (2 * MIB) - 3 <= result.seconds <= LARGE_BYTES / (2 * MIB) + 3
+    time = Time()
+    result = run(replace(example_task(bucket), pace=Pace(requests_per_s=0.5)), store, time)
+    assert result.requests / 0.5 - 4 <= result.seconds <= result.requests / 0.5
+    slow = replace(large_task(bucket), pace=Pace(bytes_per_s=1000), uuid=task.partition.topic_id)
+    time = Time()
+    assert run(slow, store, time).outcome is Outcome.TIMED_OUT
+    assert sum(time.slept) < slow.deadline_s

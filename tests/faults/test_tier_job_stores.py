@@ -1,0 +1,228 @@
+"""Whole jobs over a bucket that refuses, loses, cuts and throttles what it is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import CredentialsAbsent, StoreAbsent, StoreNotPermitted
+from spark_tiering.plan.reasons import Action
+from spark_tiering.run.fates import Fate
+from spark_tiering.stores.s3_faults import FaultKind
+from spark_tiering.stores.s3_policies import POLICIES, Repeats
+from spark_tiering.stores.s3_settings import S3Settings
+from spark_tiering.work.tasks import Outcome
+from tests.support.object_places import known_as, stub_bucket
+from tests.support.object_stub import ObjectStub
+from tests.support.object_stub_requests import Trouble
+from tests.support.tier_places import ORDERS, PLAIN, ZSTD, TierPlace, WatchedUnits, states
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from spark_tiering.run.report import JobReport
+    from spark_tiering.work.tasks import CopyOptions, CopyTask
+
+SILENCE_MS = 150
+MORE = 12
+"""More often than anything is tried again."""
+
+
+def _attempts(kind: FaultKind) -> int:
+    return POLICIES[kind].attempts_max
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The fake looks at no credentials, and nobody waits between attempts."""
+    known_as("somebody", "something", tmp_path, monkeypatch)
+    monkeypatch.setattr("spark_tiering.stores.s3_calls.Repeats", lambda: Repeats(lambda _: None))
+
+
+@pytest.fixture
+def stub() -> Iterator[ObjectStub]:
+    """The store that fails as it is told."""
+    with ObjectStub() as stub:
+        yield stub
+
+
+@pytest.fixture
+def place(tmp_path: Path, stub: ObjectStub) -> TierPlace:
+    """Two partitions with two segments each that can be copied to it."""
+    settings = replace(stub_bucket(stub).settings, read_timeout_ms=SILENCE_MS)
+    return TierPlace(tmp_path, settings, prefix="tier/")
+
+
+def befalling(stub: ObjectStub, operation: str, *troubles: Trouble) -> WatchedUnits:
+    """Units, the first of which meets *troubles*."""
+    met: list[Trouble] = []
+
+    def befall(task: CopyTask) -> None:
+        if not met:
+            met.extend(troubles)
+            stub.befall(operation, *troubles)
+
+    return WatchedUnits(before=befall)
+
+
+def fates(report: JobReport) -> list[str]:
+    """The fates of the copies of the partition that meets a trouble."""
+    return [one.fate.value for one in report.receipts if one.partition == ORDERS]
+
+
+@pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
+def test_f107_job_to_a_bucket_when_nothing_fails_then_all_is_copied_once(
+    place: TierPlace, options: CopyOptions
+) -> None:
+    """What a bucket gives back equals the source, and a second job sends nothing."""
+    assert place.run(options=options).is_fine
+    place.check_clean()
+    assert not place.run(options=options).receipts
+
+
+@pytest.mark.parametrize(
+    ("trouble", "nth"),
+    [(Trouble.THROTTLED, 0), (Trouble.CUT, 1), (Trouble.ANSWER_LATE, 0), (Trouble.ANSWER_LOST, 2)],
+)
+def test_f126_job_when_a_request_fails_once_then_all_is_copied_once(
+    place: TierPlace, stub: ObjectStub, trouble: Trouble, nth: int
+) -> None:
+    """A 503, a cut, and a time-out after success cost a repeat and nothing else."""
+    engine = befalling(stub, "PutObject", *[Trouble.NOTHING] * nth, trouble)
+    report = place.run(engine=engine)
+    assert report.is_fine
+    place.check_clean()
+
+
+@pytest.mark.parametrize(
+    ("trouble", "nth", "attempts", "outcome"),
+    [
+        (Trouble.DENIED, 0, 1, Outcome.STORE_FAILED),
+        (Trouble.THROTTLED, 1, _attempts(FaultKind.THROTTLED), Outcome.STORE_FAILED),
+        (Trouble.NOT_DONE_LATE, 2, _attempts(FaultKind.TIMED_OUT), Outcome.UNKNOWN),
+        (Trouble.CUT, 0, _attempts(FaultKind.CUT), Outcome.UNKNOWN),
+    ],
+    ids=["log-denied", "indexes-throttled", "manifest-too-late", "log-cut"],
+)
+def test_f102_job_when_requests_keep_failing_then_leaves_open_what_the_next_one_finishes(
+    place: TierPlace,
+    stub: ObjectStub,
+    trouble: Trouble,
+    nth: int,
+    attempts: int,
+    outcome: Outcome,
+) -> None:
+    """One copy stays open and is named; no other partition is held up by it."""
+    engine = befalling(stub, "PutObject", *[Trouble.NOTHING] * nth, *[trouble] * attempts)
+    report = place.run(engine=engine)
+    assert fates(report) == ["left-open"] * 2
+    assert report.receipts[0].why == outcome
+    assert report.count(Fate.FINISHED) == 2
+    segments = place.check()
+    assert states(segments) == ["CS", "CS", "CF", "CF"]
+    named = {one.uuid for one in report.receipts if one.fate is Fate.LEFT_OPEN}
+    assert named == {one.id.uuid for one in segments[:2]}
+    again = place.run()
+    assert [one.action for one in again.receipts] == [Action.RESUME, Action.COMPLETE]
+    assert again.is_fine
+    place.check_clean()
+
+
+def test_f108_job_when_an_object_is_damaged_on_its_way_again_and_again_then_ends_its_copy(
+    place: TierPlace, stub: ObjectStub
+) -> None:
+    """What no repeat helps is ended, with nothing left of it, and copied anew."""
+    damaged = [Trouble.DAMAGED] * _attempts(FaultKind.DAMAGED)
+    report = place.run(engine=befalling(stub, "PutObject", *damaged))
+    assert fates(report) == ["ended", "left-open"]
+    assert not [key for key in place.objects() if str(report.receipts[0].uuid) in key]
+    assert states(place.check()) == ["CS", "CF", "CF"]
+    assert place.run().is_fine
+    place.check_clean()
+
+
+def test_f108_objects_when_they_cannot_be_deleted_then_the_next_job_deletes_them(
+    place: TierPlace, stub: ObjectStub
+) -> None:
+    """The deletion is begun and stays begun: nothing is called deleted that is there."""
+    damaged = [Trouble.DAMAGED] * _attempts(FaultKind.DAMAGED)
+
+    def befall(task: CopyTask) -> None:
+        if task.partition == ORDERS and not task.start_offset:
+            stub.befall("PutObject", Trouble.NOTHING, *damaged)
+            stub.befall("DeleteObject", Trouble.DENIED)
+
+    report = place.run(engine=WatchedUnits(before=befall))
+    assert fates(report) == ["ending", "left-open"]
+    assert states(place.check())[:2] == ["DS", "CS"]
+    assert [key for key in place.objects() if str(report.receipts[0].uuid) in key]
+    again = place.run()
+    assert again.is_fine
+    assert [one.fate for one in again.ends] == [Fate.ENDED]
+    place.check_clean()
+
+
+def test_report_when_the_store_does_not_take_it_then_is_given_all_the_same(
+    place: TierPlace, stub: ObjectStub
+) -> None:
+    """What was done is told to who asked, whatever becomes of the records in the store."""
+
+    def befall(task: CopyTask) -> None:
+        if len(engine.copied) == 3:
+            # The last copy's own objects, and then receipts and report.
+            stub.befall("PutObject", *[Trouble.NOTHING] * 3, *[Trouble.DENIED] * 2)
+
+    engine = WatchedUnits(before=befall)
+    report = place.run(engine=engine)
+    assert report.is_fine
+    assert not [key for key in place.objects("rlmm-jobs/") if key.endswith("report.json")]
+    place.check_clean()
+
+
+# ------------------------------------------------------------------ what keeps a job from beginning
+
+
+def test_job_when_there_is_no_such_bucket_then_publishes_nothing(place: TierPlace) -> None:
+    """A bucket that is not there is named before the first event."""
+    assert isinstance(place.store_settings, S3Settings)
+    absent = replace(place.store_settings, bucket="nobody-made-this")
+    with pytest.raises(StoreAbsent, match="nobody-made-this"):
+        place.run(store=absent)
+    assert not place.segments()
+
+
+def test_job_when_it_may_not_write_then_publishes_nothing(
+    place: TierPlace, stub: ObjectStub
+) -> None:
+    """Rights that do not suffice are told by the store's own words before the first event."""
+    stub.befall("PutObject", *[Trouble.DENIED] * MORE)
+    with pytest.raises(StoreNotPermitted, match="PutObject"):
+        place.run()
+    assert not place.segments()
+    assert not stub.objects
+
+
+def test_f127_job_when_no_credentials_are_found_then_publishes_nothing(
+    place: TierPlace, stub: ObjectStub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where they are looked for is said; the store is not even asked."""
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    with pytest.raises(CredentialsAbsent, match="looked for in: env, "):
+        place.run()
+    assert not stub.asked
+    assert not place.segments()
+
+
+def test_job_to_an_endpoint_that_ignores_conditions_when_run_then_says_so(
+    place: TierPlace, stub: ObjectStub
+) -> None:
+    """Two jobs at once are not kept apart there: the report names what the endpoint does not do."""
+    stub.ignores_conditions = True
+    report = place.run()
+    assert report.is_fine
+    assert [text for text in report.findings if "second" in text or "condition" in text]
+    place.check_clean()

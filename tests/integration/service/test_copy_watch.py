@@ -1,0 +1,74 @@
+"""Services that follow a cluster ask what its brokers do not copy."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.assignment import Assignment
+from rlmm.config.loading import load
+from rlmm.engine import EngineSettings
+from rlmm.engines import EnginePlan, OpenLog, Service
+from rlmm.http.sources import Sources
+from rlmm.log.memory import MemoryLog
+from rlmm.log.memory_topic import MemoryTopic
+from rlmm.planning import plans_of
+from tests.support.engines import ROOM, until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class TellingLog(MemoryLog):
+    """A log in memory whose cluster has a topic that is not copied."""
+
+    async def topics_not_copied(self, *, timeout_s: float) -> frozenset[str]:
+        """Always the same."""
+        return frozenset({"orders"})
+
+
+async def test_topic_when_not_copied_then_the_status_of_the_service_names_it() -> None:
+    """The watch runs with its engine, and what it hears is shown."""
+
+    async def open_log() -> OpenLog:
+        return OpenLog(TellingLog(MemoryTopic(2)))
+
+    plan = EnginePlan(
+        "main", open_log, Assignment.everything(), EngineSettings(memory=ROOM), None,
+        is_observer=False, copying_warn_s=0.2,
+    )  # fmt: skip
+    service = Service({})
+    await service.add(plan)
+    running = asyncio.create_task(service.run())
+    try:
+        await until(lambda: service.statistics().copying["main"].answers == 6)
+        sources = Sources("0.0.test")
+        sources.begin(service)
+        shown = sources.process_view(asyncio.get_running_loop().time())["copying"]
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+        await service.close()
+    assert isinstance(shown, dict)
+    (topic,) = shown["main"]["not_copied"]
+    assert topic["topic"] == "orders"
+    assert topic["age_s"] >= 0.2
+
+
+@pytest.mark.parametrize(
+    ("flags", "warn_s"),
+    [
+        ({"log_kind": "memory"}, None),
+        ({"kafka_bootstrap_servers": "localhost:1"}, 3_600.0),
+        ({"kafka_bootstrap_servers": "localhost:1", "copy_disabled_warn_ms": "5000"}, 5.0),
+    ],
+    ids=["no-cluster", "as-it-is", "sooner"],
+)
+def test_plan_when_made_then_asks_a_cluster_alone(
+    flags: dict[str, str], warn_s: float | None, tmp_path: Path
+) -> None:
+    """Only the log on Kafka has brokers that could be asked."""
+    (plan,) = plans_of(load({"data_dir": str(tmp_path), **flags}))
+    assert plan.copying_warn_s == warn_s

@@ -1,0 +1,359 @@
+"""The nine steps on a stock broker under a running producer, and what it would take ill."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import ConfigError, EventRejected
+from rlmm.log.kafka.kafka_log import KafkaLog
+from rlmm.metadata.events import SegmentUpdate
+from rlmm.metadata.ids import SegmentId, Uuid
+from rlmm.metadata.segment import SegmentMetadata, SegmentState
+from spark_tiering.adopt.adoption import adopt
+from spark_tiering.adopt.outcomes import Refusal, Standing
+from spark_tiering.jobs.job_store import Topic
+from spark_tiering.plan.reasons import LeftOut, Mode
+from spark_tiering.plan.rules import Filters
+from spark_tiering.run.fates import Fate
+from spark_tiering.run.job import make_job_plan, run_job
+from spark_tiering.run.life import open_life
+from spark_tiering.run.surroundings import open_surroundings
+from spark_tiering.tier_metadata.settings import EmbeddedAccess
+from tests.kafka.clients import create_topic, produce, until
+from tests.kafka.node import PATIENT
+from tests.kafka.tiered import TieredKafka, tiered_node
+from tests.kafka.tools import METADATA_TOPIC
+from tests.support.adopted_kafka import (
+    ADOPTED_TOPIC,
+    QUICK,
+    SLOW_COPYING,
+    Adopter,
+    Death,
+    finished_ranges,
+    producing,
+    values_of,
+)
+from tests.support.kafka_logs import settings_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from rlmm.metadata.ids import TopicIdPartition
+    from spark_tiering.tier_metadata.protocol import TierMetadata
+    from tests.kafka.fixtures import FreshKafka
+    from tests.kafka.jars import Jars
+
+STARTED, FINISHED, *_ = SegmentState
+RECORDS = 120
+"""Four closed segments, of which the broker copies one every other second."""
+
+
+@pytest.fixture(scope="module")
+def slow_kafka(kafka_jars: Jars, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TieredKafka]:
+    """One broker that copies slowly, for all of this module: a test uses a topic of its own."""
+    folder = tmp_path_factory.mktemp("kafka") / "slow"
+    with tiered_node(kafka_jars, folder, {**PATIENT, **SLOW_COPYING}) as node:
+        yield TieredKafka(node.start())
+        node.stop()
+
+
+@pytest.fixture
+def adopter(slow_kafka: TieredKafka, tmp_path: Path) -> Adopter:
+    """Jobs beside that broker."""
+    return Adopter(slow_kafka.login, (str(slow_kafka.node.data),), tmp_path / "store")
+
+
+async def test_topic_when_adopted_under_a_producer_then_brokers_go_on_behind_the_copies(
+    slow_kafka: TieredKafka, adopter: Adopter
+) -> None:
+    """
+    Every range is copied once, the broker's own latest tiered offset moves, its retention then
+    deletes the local segments, its settings are as before, and no record is lost.
+    """
+    topic = "adopted"
+    await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)
+    before = await adopter.explicit(topic)
+    async with producing(slow_kafka.login, topic) as written:
+        await until(lambda: len(written) > RECORDS, "enough was written")
+        outcome = await adopter.adopt(topic)
+        assert (outcome.standing, outcome.why, outcome.findings) == (Standing.ADOPTED, None, ())
+        assert {one.fate for one in outcome.receipts} == {Fate.FINISHED}
+        last = max(one.last_offset for one in outcome.receipts)
+        assert await adopter.explicit(topic) == before
+        _, _, tiered = await adopter.ends(topic)
+        assert tiered >= last
+        await until(
+            lambda: all(int(one.stem) > last for one in slow_kafka.local_segments(topic)),
+            "the local segments below the last copy were deleted",
+        )
+    local = []
+    for path in slow_kafka.local_segments(topic):
+        with suppress(FileNotFoundError):  # it goes when the broker has copied it
+            local.append(path.read_bytes())
+    image = await adopter.image(topic)
+    ranges = finished_ranges(image)
+    assert ranges[0][0] == 0
+    assert all(one[1] == other[0] for one, other in pairwise(ranges))
+    ours = [one for one in image.segments if adopter.is_ours(one)]
+    assert {one.state for one in ours} == {FINISHED}
+    assert {one.id.uuid for one in ours} == {one.uuid for one in outcome.receipts}
+    start, local_start, _ = await adopter.ends(topic)
+    assert start == 0
+    assert local_start > last
+    logs = [path.read_bytes() for path in slow_kafka.objects(topic)]
+    assert values_of([*local, *logs, *map(adopter.log_of, ours)]) >= set(written)
+
+
+async def test_f120_straggler_when_its_window_was_aborted_then_the_log_refuses_its_event(
+    slow_kafka: TieredKafka, adopter: Adopter
+) -> None:
+    """A late finish of a dead job takes no effect, and the broker never hears of one."""
+    topic = "late"
+    await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)
+    async with producing(slow_kafka.login, topic) as written:
+        await until(lambda: len(written) > RECORDS, "enough was written")
+        assert await adopter.die(topic, Death("copies"))
+        left = [one for one in (await adopter.image(topic)).segments if adopter.is_ours(one)]
+        (opened,) = [one for one in left if one.state is not FINISHED][:1]
+        assert (await adopter.abort(topic)).standing is Standing.ABORTED
+
+        def finish(metadata: TierMetadata, _: TopicIdPartition) -> None:
+            with pytest.raises(EventRejected):
+                metadata.publish(
+                    SegmentUpdate(opened.id, -1, opened.event_timestamp_ms, None, FINISHED), 20
+                )
+
+        await adopter.metadata(finish, topic)
+    assert opened.id not in {one.id for one in (await adopter.image(topic)).segments}
+
+
+WINDOW = {
+    "remote.log.copy.disable": "true",
+    "local.retention.ms": "-2",
+    "local.retention.bytes": "-2",
+    "retention.ms": "-1",
+    "retention.bytes": "-1",
+}
+"""Nothing expires in a window: else a copy of old records would be deleted when it is begun."""
+
+
+async def test_window_when_left_open_then_whoever_follows_the_cluster_sees_it(
+    slow_kafka: TieredKafka, adopter: Adopter
+) -> None:
+    """The service is told of topics that are not copied, as long as a window is open."""
+    topic = "left-open"
+    await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)
+    log = await KafkaLog.open(settings_for(slow_kafka.login, METADATA_TOPIC, is_observer=True))
+    try:
+        async with producing(slow_kafka.login, topic) as written:
+            await until(lambda: len(written) > RECORDS, "enough was written")
+            assert topic not in await log.topics_not_copied(timeout_s=20)
+            assert await adopter.die(topic, Death("look", 3))
+            assert topic in await log.topics_not_copied(timeout_s=20)
+            assert (await adopter.explicit(topic)).items() >= WINDOW.items()
+        assert (await adopter.abort(topic)).standing is Standing.ABORTED
+        assert topic not in await log.topics_not_copied(timeout_s=20)
+    finally:
+        await log.close()
+
+
+async def test_retention_by_size_when_it_would_count_copies_twice_then_nothing_expires(
+    slow_kafka: TieredKafka, adopter: Adopter
+) -> None:
+    """
+    What a broker has that is not copied counts beside its copies, until it knows of them: with
+    retention on, publishing our copies would have deleted the oldest records.
+    """
+    topic = "counted"
+    settings = {**ADOPTED_TOPIC, "retention.bytes": "300000"}
+    await slow_kafka.create_topic(topic, settings=settings)
+    before = await adopter.explicit(topic)
+    await produce(slow_kafka.login, topic, [b"x" * 500] * 440)
+    outcome = await adopter.adopt(topic)
+    assert (outcome.standing, outcome.findings) == (Standing.ADOPTED, ())
+    assert sum(one.log_bytes for one in outcome.receipts) > 150_000
+    last = max(one.last_offset for one in outcome.receipts)
+    await until(
+        lambda: all(int(one.stem) > last for one in slow_kafka.local_segments(topic)),
+        "the local segments below the last copy were deleted",
+    )
+    assert (await adopter.ends(topic))[0] == 0
+    assert await adopter.explicit(topic) == before
+
+
+async def test_tier_when_it_ends_within_a_segment_then_nothing_is_copied_across_its_end(
+    fresh_kafka: FreshKafka, tmp_path: Path
+) -> None:
+    """A copy that overlaps another one would hide records from readers: it is never begun."""
+    kafka = fresh_kafka.tiered({"remote.log.manager.copy.max.bytes.per.second": "256"})
+    adopter = Adopter(kafka.login, (str(kafka.node.data),), tmp_path / "store")
+    topic = "within"
+    await kafka.create_topic(topic, settings=ADOPTED_TOPIC)
+    await produce(kafka.login, topic, [b"x" * 500] * 150)
+    await kafka.wait_until_tiered(topic, 1)
+
+    def overlap(metadata: TierMetadata, partition: TopicIdPartition) -> None:
+        """Somebody's copy of half of the segment that comes next."""
+        segment_id = SegmentId(partition, Uuid.of(1, 2))
+        half = SegmentMetadata(
+            segment_id, 28, 40, 77, 1_000, 1_000, ((0, 28),), 1_000, txn_index_empty=True
+        )
+        metadata.publish(half, 20)
+        metadata.publish(SegmentUpdate(segment_id, 77, 2_000, None, FINISHED), 20)
+
+    await adopter.metadata(overlap, topic)
+    before = await adopter.explicit(topic)
+    outcome = await adopter.adopt(topic)
+    assert outcome.why is not None
+    assert outcome.why.reason is Refusal.NOT_AT_NEXT_OFFSET
+    assert await adopter.explicit(topic) == before
+    assert not any(adopter.is_ours(one) for one in (await adopter.image(topic)).segments)
+
+
+async def test_topics_when_several_are_wanted_then_each_is_told_of_and_the_tiered_ones_adopted(
+    slow_kafka: TieredKafka, adopter: Adopter
+) -> None:
+    """By a pattern only what is tiered; by name also why not; one that is busy is left alone."""
+    names = ["many-one", "many-two"]
+    for name in names:
+        await slow_kafka.create_topic(name, settings=ADOPTED_TOPIC)
+        await produce(slow_kafka.login, name, [b"x" * 500] * 100)
+    await create_topic(slow_kafka.login, "many-plain")
+
+    def run() -> list[tuple[str, str, str]]:
+        request = adopter.request("many-*")
+        with (
+            open_surroundings(request) as other,
+            open_life(other, Mode.ADOPT) as life,
+            open_surroundings(
+                replace(request, filters=Filters(topics=("many-*", "many-plain", "nowhere")))
+            ) as at,
+        ):
+            assert other.cluster is not None
+            (held,) = other.cluster.partition_facts(lambda name: name == "many-two")
+            life.claim(other, [Topic(held.topic, held.topic_id)])
+            report = adopt(at, QUICK)
+        assert not report.is_fine
+        assert report.left_open == []
+        return [
+            (one.topic, one.standing.value, "" if one.why is None else one.why.reason.value)
+            for one in report.topics
+        ]
+
+    assert await asyncio.to_thread(run) == [
+        ("many-plain", "refused", "not-tiered"),
+        ("nowhere", "refused", "no-such-topic"),
+        ("many-one", "adopted", ""),
+        ("many-two", "refused", "not-ours"),
+    ]
+
+
+SETTINGS = {
+    "delete-on-disable": ({"remote.log.delete.on.disable": "true"}, Refusal.DELETED_ON_DISABLE),
+    "copying-disabled": (
+        {
+            "remote.log.copy.disable": "true",
+            "local.retention.ms": "-2",
+            "local.retention.bytes": "-2",
+        },
+        Refusal.COPYING_DISABLED,
+    ),
+    "not-tiered": ({}, Refusal.NOT_TIERED),
+}
+
+
+@pytest.mark.parametrize("case", SETTINGS)
+async def test_topic_when_its_settings_would_cost_records_then_refused_before_anything(
+    slow_kafka: TieredKafka, adopter: Adopter, case: str
+) -> None:
+    """Refused by its name: no setting is changed, no event is published, no journal written."""
+    settings, reason = SETTINGS[case]
+    own = {"remote.storage.enable": "false"} if case == "not-tiered" else {}
+    await slow_kafka.create_topic(case, settings={**ADOPTED_TOPIC, **own})
+    if settings:
+        await adopter.change(case, settings)
+    before = await adopter.explicit(case)
+    outcome = await adopter.adopt(case)
+    assert outcome.why is not None
+    assert (outcome.standing, outcome.why.reason) == (Standing.REFUSED, reason)
+    assert await adopter.explicit(case) == before
+    assert not any(adopter.is_ours(one) for one in (await adopter.image(case)).segments)
+    assert not (adopter.store / "tier/rlmm-jobs/adopt").exists()
+
+
+@pytest.mark.parametrize(
+    ("case", "states", "reason"),
+    [
+        ("lone", [STARTED], Refusal.LONE_COPY),
+        ("alone", [STARTED, FINISHED], Refusal.LONE_COPY),
+        ("hole", [STARTED, FINISHED], Refusal.TIER_HAS_HOLE),
+    ],
+)
+async def test_tier_when_somebody_has_left_a_gap_in_it_then_refused_before_anything(
+    slow_kafka: TieredKafka,
+    adopter: Adopter,
+    case: str,
+    states: list[SegmentState],
+    reason: Refusal,
+) -> None:
+    """What brokers would delete as soon as they begin to copy is seen, and nothing is changed."""
+    await slow_kafka.create_topic(case, settings=ADOPTED_TOPIC)
+    if case == "hole":
+        await produce(slow_kafka.login, case, [b"x" * 500] * 30)
+        await slow_kafka.wait_until_tiered(case, 1)
+
+    def spoil(metadata: TierMetadata, partition: TopicIdPartition) -> None:
+        """A copy far above everything that there is."""
+        segment_id = SegmentId(partition, Uuid.of(1, 2))
+        lone = SegmentMetadata(
+            segment_id, 2_800, 2_827, 77, 1_000, 1_000, ((0, 2_800),), 1_000, txn_index_empty=True
+        )
+        for state in states:
+            later = SegmentUpdate(segment_id, 77, 2_000, None, state)
+            metadata.publish(lone if state is STARTED else later, 20)
+
+    await adopter.metadata(spoil, case)
+    before = await adopter.explicit(case)
+    outcome = await adopter.adopt(case)
+    assert outcome.why is not None
+    assert (outcome.standing, outcome.why.reason) == (Standing.REFUSED, reason)
+    assert await adopter.explicit(case) == before
+    assert not (adopter.store / "tier/rlmm-jobs/adopt").exists()
+
+
+async def test_job_when_it_would_copy_beside_the_broker_then_refused(
+    slow_kafka: TieredKafka, adopter: Adopter, tmp_path: Path
+) -> None:
+    """
+    Without a window nothing is copied of a tiered topic, as an archive or otherwise; nor with
+    metadata that its brokers never see.
+    """
+    topic = "beside"
+    await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)
+    await produce(slow_kafka.login, topic, [b"x" * 500] * 60)
+
+    def refuse() -> list[str]:
+        with open_surroundings(adopter.request(topic, Mode.ARCHIVE)) as at:
+            (planned,) = make_job_plan(at).plan.partitions
+        with (
+            open_surroundings(adopter.request(topic)) as at,
+            pytest.raises(ConfigError, match="stands still"),
+        ):
+            run_job(at)
+        elsewhere = EmbeddedAccess(folder=tmp_path / "log")
+        with (
+            open_surroundings(replace(adopter.request(topic), metadata=elsewhere)) as at,
+            pytest.raises(ConfigError, match="never see"),
+        ):
+            adopt(at)
+        assert not planned.copies
+        return [run.reason for run in planned.left_out]
+
+    assert await asyncio.to_thread(refuse) == [LeftOut.BROKER_COPIES]

@@ -1,0 +1,162 @@
+"""Sources that change, vanish or fail while a segment is copied from them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import ConfigError
+from spark_tiering.plan.inputs import ObjectsFound
+from spark_tiering.segments.folder import LogFolder
+from spark_tiering.stores.local import LocalStore
+from spark_tiering.stores.local_settings import LocalSettings
+from spark_tiering.work.inspecting import inspect_task
+from spark_tiering.work.looking import look
+from spark_tiering.work.tasks import CopyOptions, InspectTask, Outcome
+from tests.support.copy_tasks import (
+    ORDERS,
+    PLAIN,
+    SECOND,
+    ZSTD,
+    assert_equals_source,
+    copy_task,
+    report_on,
+    run,
+)
+from tests.support.failing_copies import FailingFiles, SourceTrouble
+from tests.support.segments import MemoryFiles, changed, example_partition
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spark_tiering.segments.files import FileFacts
+
+EXAMPLE = example_partition()
+LOG = SECOND.file(".log")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> LocalStore:
+    """A store in a folder."""
+    return LocalStore(LocalSettings(tmp_path / "objects", is_synced=False))
+
+
+@pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
+@pytest.mark.parametrize(
+    ("trouble", "outcome"),
+    [
+        (SourceTrouble.GONE, Outcome.SOURCE_GONE),
+        (SourceTrouble.CUT, Outcome.SOURCE_CHANGED),
+        (SourceTrouble.TOUCHED, Outcome.SOURCE_CHANGED),
+        (SourceTrouble.AWAY, Outcome.SOURCE_FAILED),
+    ],
+)
+def test_f120_source_when_it_vanishes_or_changes_at_any_moment_then_no_manifest_is_left(
+    tmp_path: Path, options: CopyOptions, trouble: SourceTrouble, outcome: Outcome
+) -> None:
+    """At every single call of the source: the unit says so, and what is left is no segment."""
+    healthy = FailingFiles(EXAMPLE, LOG, {})
+    task = copy_task(healthy, options=options, planned_from=EXAMPLE)
+    run(task, LocalStore(LocalSettings(tmp_path / "healthy", is_synced=False)))
+    assert healthy.calls > 20
+    # What befalls the first call is not noticed: it is what the unit begins with.
+    for at in range(1, healthy.calls):
+        store = LocalStore(LocalSettings(tmp_path / str(at), is_synced=False))
+        failing = replace(task, files=FailingFiles(EXAMPLE, LOG, {at: trouble}))
+        result = run(failing, store)
+        assert result.outcome is outcome, (at, result)
+        found = look(store, task.segment, task.prefix)
+        assert found in (ObjectsFound.NONE, ObjectsFound.PARTIAL)
+
+
+@pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
+def test_f120_source_when_its_bytes_change_unseen_at_any_moment_then_no_mixture_is_copied(
+    tmp_path: Path, options: CopyOptions
+) -> None:
+    """What is sent is what was inspected: a bit that changes in between ends the unit."""
+    healthy = FailingFiles(EXAMPLE, LOG, {})
+    task = copy_task(healthy, options=options, planned_from=EXAMPLE)
+    run(task, LocalStore(LocalSettings(tmp_path / "healthy", is_synced=False)))
+    outcomes = []
+    for at in range(healthy.calls):
+        store = LocalStore(LocalSettings(tmp_path / str(at), is_synced=False))
+        files = FailingFiles(EXAMPLE, LOG, {at: SourceTrouble.OTHER})
+        result = run(replace(task, files=files), store)
+        outcomes.append(result.outcome)
+        found = look(store, task.segment, task.prefix)
+        assert (found is ObjectsFound.WHOLE) == result.outcome.is_done
+        if result.outcome.is_done:
+            assert_equals_source(task, store, EXAMPLE)
+    assert set(outcomes) == {Outcome.BLOCKED, Outcome.SOURCE_CHANGED, Outcome.COPIED}
+
+
+def test_file_beside_the_log_when_it_changes_meanwhile_then_the_unit_is_to_be_repeated(
+    store: LocalStore,
+) -> None:
+    """What was judged must be what is copied; the log is what it was, so the copy stays open."""
+
+    class Rewritten(MemoryFiles):
+        looks = 0
+
+        def facts(self) -> dict[str, FileFacts]:
+            self.looks += 1
+            name = SECOND.file(".index")
+            found = super().facts()
+            if self.looks > 1:
+                found[name] = found[name]._replace(modified_ms=1)
+            return found
+
+    result = run(copy_task(Rewritten(EXAMPLE.contents), planned_from=EXAMPLE), store)
+    assert result.outcome is Outcome.SOURCE_FAILED
+    assert result.outcome.is_retriable
+    assert ".index" in result.detail
+    assert not list(store.list())
+
+
+def test_folder_that_an_executor_does_not_see_when_copied_is_a_failure_of_the_source(
+    tmp_path: Path, store: LocalStore
+) -> None:
+    """It is not taken for a segment that is gone: somebody forgot to mount it."""
+    files = LogFolder(str(tmp_path / "orders-3"))
+    with pytest.raises(ConfigError):
+        files.facts()
+    result = run(copy_task(files, planned_from=EXAMPLE), store)
+    assert result.outcome is Outcome.SOURCE_FAILED
+    told = inspect_task(InspectTask(ORDERS, files, SECOND))
+    assert told.details is None
+    assert told.why.startswith("source-failed: ")
+
+
+def test_segment_when_it_is_inspected_then_tells_what_its_copy_will_be_planned_with() -> None:
+    """The details are those of the report; what is in the way of a copy is among them."""
+    told = inspect_task(InspectTask(ORDERS, EXAMPLE, SECOND, log_start=0))
+    report = report_on(EXAMPLE, SECOND)
+    assert told.details is not None
+    assert told.details.epochs == report.epochs
+    assert told.details.indexes_bytes == 24 + 36 + 148 + 8 + 34
+    assert told.details.blockers == ()
+    assert told.unit_id == f"orders-{ORDERS.topic_id}/3/00000000000000000120"
+    torn = changed(EXAMPLE, log=EXAMPLE.contents[LOG][:-1])
+    blocked = inspect_task(InspectTask(ORDERS, torn, SECOND))
+    assert blocked.details is not None
+    assert "torn" in blocked.details.blockers[0]
+    gone = inspect_task(InspectTask(ORDERS, EXAMPLE.without("120.log"), SECOND))
+    assert (gone.details, gone.why[:12]) == (None, "log: missing")
+
+
+def test_segment_without_check_point_when_inspected_then_tells_epochs_by_the_whole_log() -> None:
+    """A log that is here from its start on proves its epochs; one that is not proves nothing."""
+    files = changed(EXAMPLE, checkpoint=None)
+    told = inspect_task(InspectTask(ORDERS, files, SECOND))
+    assert told.details is not None
+    assert told.details.epochs == ((4, 120),)
+    assert not told.details.blockers
+    cut = files.without("00000000000000000000.log")
+    blocked = inspect_task(InspectTask(ORDERS, cut, SECOND))
+    assert blocked.details is not None
+    assert "leaderEpoch: unknown" in " ".join(blocked.details.blockers)
+    known = inspect_task(InspectTask(ORDERS, cut, SECOND, log_start=120))
+    assert known.details is not None
+    assert known.details.epochs == ((4, 120),)

@@ -1,0 +1,322 @@
+"""A stock broker asked for what tiering needs to know, and told to change settings of a topic."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from rlmm.errors import ConfigError, LogNotPermitted
+from rlmm.log.kafka.metadata_api import EARLIEST, EARLIEST_LOCAL, LATEST, LATEST_TIERED
+from rlmm.metadata.segment import SegmentMetadata, SegmentState
+from spark_tiering.sources.cluster import Setting, TierCluster
+from spark_tiering.sources.logdir import LogDirSource
+from spark_tiering.sources.settings import LogDirSettings
+from spark_tiering.sources.survey import survey
+from tests.kafka.clients import create_topic, delete_topic, produce, until
+from tests.kafka.secured import ALLOWED, POWERLESS, Way
+from tests.support.kafka_logs import delete_records, own_topic
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
+
+    from rlmm.metadata.ids import TopicIdPartition
+    from tests.kafka.fixtures import FreshKafka
+    from tests.kafka.login import Login
+    from tests.kafka.secured import SecuredKafka
+    from tests.kafka.tiered import TieredKafka
+
+WEEK_MS = 604_800_000
+SEGMENTS = {"internal.segment.bytes": "16384", "index.interval.bytes": "100"}
+TIERING = {
+    "remote.log.copy.disable": "true",
+    "local.retention.ms": "-2",
+    "local.retention.bytes": "-2",
+    "retention.ms": "-1",
+    "retention.bytes": "-1",
+}
+"""What a topic is given while somebody else tiers it."""
+
+
+@pytest.fixture
+def cluster(kafka_broker: TieredKafka) -> Iterator[TierCluster]:
+    """A client of the shared broker."""
+    with TierCluster(kafka_broker.bootstrap) as opened:
+        yield opened
+
+
+@contextlib.asynccontextmanager
+async def open_transaction(login: Login, topic: str) -> AsyncIterator[None]:
+    """A transaction with one record in it, as long as it lasts."""
+    producer = AIOKafkaProducer(**login.for_aiokafka(), transactional_id=f"{topic}-writer")
+    async with producer:
+        await producer.begin_transaction()
+        await producer.send_and_wait(topic, b"not yet", partition=0)
+        yield
+        await producer.commit_transaction()
+
+
+async def test_facts_of_kafka_when_a_transaction_is_open_then_end_below_it(
+    kafka_broker: TieredKafka, cluster: TierCluster
+) -> None:
+    """
+    What is stable ends where the oldest open transaction begins, the high watermark does not; the
+    log start is where records were deleted up to.
+    """
+    topic = own_topic("facts")
+    await create_topic(kafka_broker.login, topic, settings={"retention.ms": "3600000"})
+    await produce(kafka_broker.login, topic, [b"value"] * 5)
+    partition = kafka_broker.user_partition(topic)
+    async with open_transaction(kafka_broker.login, topic):
+        await delete_records(kafka_broker.login, topic, 0, 2)
+        told = cluster.partition_facts(lambda name: name == topic)
+        assert told.keys() == {partition}
+        facts = told[partition]
+        assert (facts.log_start, facts.last_stable_offset, facts.high_watermark) == (2, 5, 6)
+        assert cluster.last_stable_offsets([partition]) == {partition: 5}
+    # The marker that ends it stands behind its record, and is written soon.
+    await until(
+        lambda: cluster.last_stable_offsets([partition]) == {partition: 7}, "all was stable"
+    )
+    assert (facts.is_tiered, facts.leader, facts.retention_ms) == (False, 1, 3_600_000)
+    assert cluster.cluster_id == kafka_broker.node.cluster_id
+    assert cluster.why_too_old() == ""
+
+
+async def test_offsets_of_kafka_when_a_topic_is_tiered_then_tell_tier_and_disk(
+    kafka_broker: TieredKafka, cluster: TierCluster
+) -> None:
+    """The end of the tier is that of the last finished copy, and the disk begins above it."""
+    topic = own_topic("tiered")
+    await kafka_broker.create_topic(topic)
+    (partition,) = cluster.partition_facts(lambda name: name == topic)
+    assert cluster.offsets([partition], LATEST_TIERED) == {partition: -1}
+    await produce(kafka_broker.login, topic, [b"x" * 500] * 100)
+    await kafka_broker.wait_until_tiered(topic, 4)
+    await kafka_broker.wait_until_trimmed(topic)
+    finished = [
+        found.event
+        for found in kafka_broker.metadata_events(topic)
+        if isinstance(found.event, SegmentMetadata)
+        and found.event.state is SegmentState.COPY_SEGMENT_STARTED
+    ]
+    last = max(segment.last_offset for segment in finished)
+    assert cluster.offsets([partition], LATEST_TIERED) == {partition: last}
+    assert cluster.offsets([partition], EARLIEST_LOCAL) == {partition: last + 1}
+    assert cluster.offsets([partition], EARLIEST) == {partition: 0}
+    facts = cluster.partition_facts(lambda name: name == topic)[partition]
+    assert (facts.is_tiered, facts.retention_ms) == (True, None)
+    assert (facts.log_start, facts.local_start, facts.latest_tiered) == (0, last + 1, last)
+
+
+async def test_offsets_of_kafka_when_a_topic_is_not_tiered_then_tier_is_empty(
+    kafka_broker: TieredKafka, cluster: TierCluster
+) -> None:
+    """The tier's end is told as nothing, and the disk begins where the log does."""
+    topic = own_topic("plain")
+    await create_topic(kafka_broker.login, topic, partitions=2)
+    await produce(kafka_broker.login, topic, [b"value"] * 3, partition=1)
+    partitions = list(cluster.partition_facts(lambda name: name == topic))
+    assert cluster.offsets(partitions, LATEST_TIERED) == dict.fromkeys(partitions, -1)
+    assert cluster.offsets(partitions, EARLIEST_LOCAL) == dict.fromkeys(partitions, 0)
+    assert cluster.offsets(partitions, LATEST) == dict(zip(partitions, (0, 3), strict=True))
+
+
+async def test_epochs_of_kafka_when_asked_then_end_where_the_log_does(
+    kafka_broker: TieredKafka, cluster: TierCluster
+) -> None:
+    """The epoch that is written under ends with the log; one that never was has no end."""
+    topic = own_topic("epochs")
+    await create_topic(kafka_broker.login, topic)
+    await produce(kafka_broker.login, topic, [b"value"] * 3)
+    partition = kafka_broker.user_partition(topic)
+    assert cluster.epoch_ends({partition: 0}) == {partition: (0, 3)}
+    assert cluster.epoch_ends({partition: 7}) == {partition: (-1, -1)}
+
+
+async def test_kafka_when_it_is_started_anew_then_is_asked_as_before(
+    fresh_kafka: FreshKafka,
+) -> None:
+    """
+    The same client finds the broker again; the epoch of before has ended where the new one begins,
+    and the folder agrees with that.
+    """
+    node = fresh_kafka.node()
+    node.start()
+    await create_topic(node.login, "orders")
+    await produce(node.login, "orders", [b"value"] * 3)
+    with TierCluster(node.bootstrap) as cluster:
+        (partition,) = cluster.partition_facts(lambda _: True)
+        node.stop()
+        node.start()
+        await produce(node.login, "orders", [b"value"] * 2)
+        assert cluster.epoch_ends({partition: 0}) == {partition: (0, 3)}
+        settings = LogDirSettings((str(node.data),))
+        facts = cluster.partition_facts(lambda _: True)
+        (one,), _ = survey(
+            LogDirSource(settings), facts, lambda _: True, epoch_ends=cluster.epoch_ends
+        )
+        assert one.source.history is not None
+        (_, (epoch, start)) = one.source.history
+        assert start == 3
+        assert cluster.epoch_ends({partition: epoch}) == {partition: (epoch, 5)}
+        assert one.source.last_stable_offset == 5
+
+
+def explicit(cluster: TierCluster, topic: str) -> dict[str, str | None]:
+    """What is set on a topic itself."""
+    (settings,) = cluster.topic_settings([topic], None).values()
+    return {name: one.value for name, one in settings.items() if one.is_explicit}
+
+
+async def test_settings_of_kafka_when_changed_then_all_others_stay(
+    kafka_broker: TieredKafka, cluster: TierCluster
+) -> None:
+    """
+    In one request some are set and some are given back to the broker; what is not named is as it
+    was, which Kafka's older request would have wiped.
+    """
+    topic = own_topic("settings")
+    await kafka_broker.create_topic(topic, settings={"retention.bytes": "100000"})
+    before = explicit(cluster, topic)
+    assert before["retention.bytes"] == "100000"
+    assert cluster.topic_settings(
+        [topic, "no-such-topic"], ["retention.bytes", "cleanup.policy"]
+    ) == {
+        topic: {
+            "retention.bytes": Setting("100000", is_explicit=True),
+            "cleanup.policy": Setting("delete", is_explicit=False),
+        }
+    }
+    cluster.alter_topic_settings(topic, TIERING)
+    await until(
+        lambda: explicit(cluster, topic) == {**before, **TIERING}, "the change was in force"
+    )
+    # The broker's own value is what a topic has that is given back.
+    cluster.alter_topic_settings(
+        topic,
+        {"local.retention.ms": before["local.retention.ms"] or ""},
+        ["remote.log.copy.disable", "local.retention.bytes", "retention.bytes"],
+    )
+    given_back = {"local.retention.bytes", "retention.bytes"}
+    kept = {name: value for name, value in before.items() if name not in given_back}
+    await until(lambda: explicit(cluster, topic) == kept, "the change was taken back")
+
+
+async def test_settings_of_kafka_when_they_contradict_each_other_then_none_is_changed(
+    kafka_broker: TieredKafka, cluster: TierCluster
+) -> None:
+    """The broker's reason comes through, and a request is taken as a whole or not at all."""
+    topic = own_topic("refused")
+    await kafka_broker.create_topic(topic)
+    before = explicit(cluster, topic)
+    for is_only_checked in (True, False):
+        with pytest.raises(ConfigError, match=f"topic {topic}: .*local.retention") as caught:
+            cluster.alter_topic_settings(
+                topic,
+                {"max.message.bytes": "1000", "remote.log.copy.disable": "true"},
+                is_only_checked=is_only_checked,
+            )
+        assert "\n" not in str(caught.value)
+    cluster.alter_topic_settings(topic, TIERING, is_only_checked=True)
+    assert explicit(cluster, topic) == before
+    with pytest.raises(ConfigError, match="no-such-topic"):
+        cluster.alter_topic_settings("no-such-topic", {"retention.ms": "1"})
+
+
+async def test_log_dir_of_kafka_when_surveyed_then_has_what_the_cluster_tells(
+    kafka_broker: TieredKafka, cluster: TierCluster
+) -> None:
+    """
+    A live folder and the leader's answers fit: segments, history, what is stable. The folder of a
+    topic that was deleted is still there, and nobody's partition.
+    """
+    topic, gone = own_topic("surveyed"), own_topic("deleted")
+    await create_topic(kafka_broker.login, topic, settings=SEGMENTS)
+    await create_topic(kafka_broker.login, gone)
+    await produce(kafka_broker.login, topic, [b"x" * 500] * 60)
+    partition = kafka_broker.user_partition(topic)
+    await delete_topic(kafka_broker.login, gone)
+    data = kafka_broker.node.data
+    await until(lambda: any(data.glob(f"{gone}-0.*-delete")), "the folder was renamed")
+    async with open_transaction(kafka_broker.login, topic):
+        found, unusable = surveyed(data, cluster, {topic, gone})
+    assert unusable == []
+    ((told, files),) = found
+    assert told == partition
+    assert files == {path.name for path in (data / f"{topic}-0").iterdir()}
+
+
+def surveyed(
+    data: Path, cluster: TierCluster, topics: set[str]
+) -> tuple[list[tuple[TopicIdPartition, set[str]]], list[str]]:
+    """A survey of *topics*, its facts shown to fit each other."""
+    facts = cluster.partition_facts(topics.__contains__)
+    found, unusable = survey(
+        LogDirSource(LogDirSettings((str(data),))),
+        facts,
+        topics.__contains__,
+        cluster_id=cluster.cluster_id,
+        epoch_ends=cluster.epoch_ends,
+    )
+    for one in found:
+        source = one.source
+        assert source.last_stable_offset == facts[source.partition].last_stable_offset == 60
+        assert [segment.listed.base_offset for segment in source.segments] == [0, 28, 56]
+        assert source.history == ((0, 0),)
+        assert (source.is_tiered, source.log_start, source.retention_ms) == (False, 0, WEEK_MS)
+    return [(one.source.partition, set(one.files.facts())) for one in found], [
+        str(one) for one in unusable
+    ]
+
+
+def properties_of(login: Login) -> dict[str, str]:
+    """What Java's own tools would be given for a login."""
+    found = {"security.protocol": login.protocol}
+    if login.mechanism is not None:
+        module = "org.apache.kafka.common.security.scram.ScramLoginModule"
+        found["sasl.mechanism"] = login.mechanism
+        found["sasl.jaas.config"] = (
+            f'{module} required username="{login.username}" password="{login.password}";'
+        )
+    if login.ca_file is not None:
+        found["ssl.truststore.location"] = str(login.ca_file)
+        found["ssl.truststore.type"] = "PEM"
+    return found
+
+
+async def test_kafka_when_it_asks_who_comes_then_a_client_properties_lets_in(
+    secured_kafka: SecuredKafka, tmp_path: Path
+) -> None:
+    """The file of Java's own tools is enough, and so is what stands in it."""
+    topic = own_topic("secured")
+    await create_topic(secured_kafka.admin_login, topic, settings={"retention.ms": "5000"})
+    login = secured_kafka.login(Way.SCRAM_512_OVER_TLS, ALLOWED)
+    properties = properties_of(login)
+    file = tmp_path / "client.properties"
+    file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+    for command_config in (file, str(file), properties):
+        with TierCluster(login.bootstrap, command_config) as cluster:
+            (facts,) = cluster.partition_facts(lambda name: name == topic).values()
+        assert (facts.high_watermark, facts.retention_ms) == (0, 5000)
+
+
+async def test_kafka_when_rights_are_missing_then_each_call_says_which(
+    secured_kafka: SecuredKafka,
+) -> None:
+    """Who may DESCRIBE sees the topic; reading its settings and changing them are rights apart."""
+    topic = own_topic("closed")
+    await create_topic(secured_kafka.admin_login, topic)
+    login = secured_kafka.login(Way.SCRAM_512_OVER_TLS, POWERLESS)
+    with TierCluster(login.bootstrap, properties_of(login)) as cluster:
+        assert cluster.partition_facts(lambda name: name == topic) == {}
+        with pytest.raises(LogNotPermitted, match="DESCRIBE_CONFIGS"):
+            cluster.topic_settings([topic], ["retention.ms"])
+        with pytest.raises(LogNotPermitted, match="ALTER_CONFIGS"):
+            cluster.alter_topic_settings(topic, {"retention.ms": "1"})
+        secured_kafka.allow(POWERLESS, "Describe", topic=topic)
+        with pytest.raises(LogNotPermitted, match="DESCRIBE_CONFIGS"):
+            cluster.partition_facts(lambda name: name == topic)

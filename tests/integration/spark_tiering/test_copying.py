@@ -1,0 +1,343 @@
+"""Segments copied into a folder: read back, found again, refused where they are not as planned."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from spark_tiering.keys import ObjectKind, object_key, object_keys
+from spark_tiering.layout.manifest import Manifest, SegmentDescription
+from spark_tiering.plan.inputs import ObjectsFound
+from spark_tiering.plan.reasons import Action
+from spark_tiering.segments.folder import LogFolder
+from spark_tiering.segments.inspection import InspectionRules
+from spark_tiering.segments.listing import ListedSegment, list_segments
+from spark_tiering.stores.content import BytesContent
+from spark_tiering.stores.local import LocalStore
+from spark_tiering.stores.local_settings import LocalSettings
+from spark_tiering.stores.opening import process_store
+from spark_tiering.work.copying import copy_segment
+from spark_tiering.work.looking import look, read_manifest
+from spark_tiering.work.tasks import CopyOptions, Outcome
+from tests.support.copy_tasks import (
+    FIRST,
+    PLAIN,
+    SECOND,
+    ZSTD,
+    Time,
+    assert_equals_source,
+    copy_task,
+    report_on,
+    run,
+)
+from tests.support.segments import MemoryFiles, changed, example_partition, recorded_partition
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spark_tiering.stores.content import Content, Stream
+    from spark_tiering.stores.outcomes import PutOutcome
+    from spark_tiering.work.tasks import CopyTask
+
+EXAMPLE = example_partition()
+LOG = SECOND.file(".log")
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> LocalSettings:
+    """A folder for objects."""
+    return LocalSettings(tmp_path / "objects", is_synced=False)
+
+
+@pytest.fixture
+def store(settings: LocalSettings) -> LocalStore:
+    """The store in it."""
+    return LocalStore(settings)
+
+
+def manifest_of(task: CopyTask, store: LocalStore) -> Manifest:
+    """The manifest that a task wrote."""
+    key = object_key(task.segment_id, task.start_offset, ObjectKind.MANIFEST, task.prefix)
+    found = read_manifest(store, key)
+    assert isinstance(found, Manifest), found
+    return found
+
+
+@pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
+@pytest.mark.parametrize("listed", [FIRST, SECOND], ids=["first", "second"])
+def test_segment_when_it_is_copied_then_reads_back_as_the_source(
+    store: LocalStore, options: CopyOptions, listed: ListedSegment
+) -> None:
+    """Log and indexes are the source's, byte for byte, and the manifest says what they are."""
+    task = copy_task(EXAMPLE, listed, options=options)
+    result = run(task, store)
+    assert (result.outcome, result.detail, result.findings) == (Outcome.COPIED, "", ())
+    assert_equals_source(task, store, EXAMPLE)
+    manifest = manifest_of(task, store)
+    assert manifest.is_compressed == options.is_compressed
+    assert isinstance(manifest.described, SegmentDescription)
+    assert manifest.described.note is not None
+    assert manifest.described.note.job_id == task.job_id
+    assert manifest.described.note.writer.startswith("rlmm ")
+    assert manifest.described.note.log_object.crc64nvme == result.log_crc64nvme
+    assert result.log_bytes == task.size_bytes
+    assert result.stored_bytes == sum(found.size_bytes for found in store.list())
+    # Three objects, each written and verified; a stream looks first.
+    assert result.requests == 6 + options.is_compressed
+    assert look(store, task.segment, task.prefix) is ObjectsFound.WHOLE
+
+
+def test_segments_that_a_broker_wrote_when_copied_then_read_back(store: LocalStore) -> None:
+    """A recorded partition of a real broker, each segment of it."""
+    files = recorded_partition()
+    segments = [one for one in list_segments(files.facts()) if one.is_rolled]
+    assert segments
+    for listed in segments:
+        task = copy_task(files, listed)
+        assert run(task, store).outcome is Outcome.COPIED
+        assert_equals_source(task, store, files)
+
+
+@pytest.mark.parametrize("action", [Action.COPY, Action.RESUME, Action.COMPLETE])
+@pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
+def test_f107_f128_segment_when_it_is_there_already_then_is_found_and_not_written(
+    store: LocalStore, options: CopyOptions, action: Action
+) -> None:
+    """A second run writes nothing, and tells the same sizes and sums as the first."""
+    task = copy_task(EXAMPLE, options=options)
+    first = run(task, store)
+    written = {found.key: found.modified_ms for found in store.list()}
+    again = run(replace(task, action=action), store)
+    assert again.outcome is Outcome.FOUND
+    assert {found.key: found.modified_ms for found in store.list()} == written
+    assert (again.log_bytes, again.stored_bytes, again.log_crc64nvme) == (
+        first.log_bytes,
+        first.stored_bytes,
+        first.log_crc64nvme,
+    )
+    assert again.attempt_id != first.attempt_id
+    assert again.unit_id == first.unit_id == task.unit_id
+
+
+@pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
+def test_f102_f121_copy_when_it_is_resumed_then_writes_only_what_is_missing(
+    store: LocalStore, options: CopyOptions
+) -> None:
+    """Objects that the attempt before left are compared, and not sent again."""
+    task = copy_task(EXAMPLE, options=options)
+    run(task, store)
+    keys = object_keys(task.segment_id, task.start_offset, task.prefix)
+    store.delete(keys[ObjectKind.MANIFEST])
+    assert look(store, task.segment, task.prefix) is ObjectsFound.PARTIAL
+    store.delete(keys[ObjectKind.INDEXES])
+    log_ms = {found.key: found.modified_ms for found in store.list()}
+    assert len(log_ms) == 1
+    result = run(replace(task, action=Action.RESUME), store)
+    assert result.outcome is Outcome.COPIED
+    assert log_ms.items() <= {found.key: found.modified_ms for found in store.list()}.items()
+    assert_equals_source(task, store, EXAMPLE)
+
+
+@pytest.mark.parametrize(
+    ("name", "planned", "files", "outcome"),
+    [
+        ("other next offset", {"last_offset": 249}, EXAMPLE, Outcome.SOURCE_CHANGED),
+        ("other size", {"size_bytes": 14_841}, EXAMPLE, Outcome.SOURCE_CHANGED),
+        ("other epochs", {"epochs": ((3, 120),)}, EXAMPLE, Outcome.SOURCE_CHANGED),
+        ("other newest record", {"max_timestamp_ms": 1}, EXAMPLE, Outcome.SOURCE_CHANGED),
+        ("other transactions", {"txn_index_empty": True}, EXAMPLE, Outcome.SOURCE_CHANGED),
+        ("no such segment", {"start_offset": 121}, EXAMPLE, Outcome.SOURCE_GONE),
+        ("active now", {}, EXAMPLE.without("251.log", "251.snapshot"), Outcome.SOURCE_CHANGED),
+        ("gone", {}, EXAMPLE.without("120.log"), Outcome.SOURCE_GONE),
+        (
+            "damaged",
+            {},
+            changed(EXAMPLE, log=EXAMPLE.contents[LOG][:-1] + b"\xff"),
+            Outcome.BLOCKED,
+        ),
+        (
+            "producers unknown",
+            {"log_start": 0},
+            changed(EXAMPLE, snapshot=None, snapshot_before=None).without("00000.log"),
+            Outcome.BLOCKED,
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_segment_when_it_is_not_what_was_planned_then_nothing_is_written(
+    store: LocalStore,
+    name: str,
+    planned: dict[str, Any],
+    files: MemoryFiles,
+    outcome: Outcome,
+) -> None:
+    """The unit says why, and the store has nothing of it."""
+    result = run(copy_task(files, planned_from=EXAMPLE, **planned), store)
+    assert result.outcome is outcome, name
+    assert result.detail
+    assert not list(store.list())
+    assert (result.log_bytes, result.stored_bytes, result.log_crc64nvme) == (0, 0, None)
+
+
+def test_segment_with_wrong_files_when_it_is_copied_then_they_are_made_anew_and_named(
+    store: LocalStore,
+) -> None:
+    """What the log proves is copied instead of what a file says, and the result tells it."""
+    files = changed(EXAMPLE, index=b"\0" * 80, timeindex=None, snapshot=b"nothing")
+    task = copy_task(files)
+    result = run(task, store)
+    assert result.outcome is Outcome.COPIED
+    assert len(result.findings) == 3
+    assert all(
+        any(part in found for found in result.findings)
+        for part in ("offset: untrimmed", "timestamp: missing", "producerSnapshot: damaged")
+    )
+    assert_equals_source(task, store, files)
+    read_back = copy_task(EXAMPLE)
+    assert_equals_source(read_back, store, EXAMPLE)
+
+
+@pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
+@pytest.mark.parametrize("overtaken_at", list(ObjectKind))
+def test_unit_that_runs_twice_at_once_when_one_overtakes_then_both_end_with_the_same_objects(
+    store: LocalStore, options: CopyOptions, overtaken_at: ObjectKind
+) -> None:
+    """A speculative attempt is no second writer: whoever comes later finds what is there."""
+    task = copy_task(EXAMPLE, options=options)
+
+    class Overtaken:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(store, name)
+
+        def put(self, key: str, content: Content) -> PutOutcome:
+            self.let_pass(key)
+            return store.put(key, content)
+
+        def put_stream(self, key: str, stream: Stream) -> PutOutcome:
+            self.let_pass(key)
+            return store.put_stream(key, stream)
+
+        def let_pass(self, key: str) -> None:
+            if key.endswith(overtaken_at):
+                others.append(run(task, store).outcome)
+
+    others: list[Outcome] = []
+    outcome = run(task, Overtaken()).outcome
+    is_first = overtaken_at is ObjectKind.LOG
+    assert others == [Outcome.COPIED]
+    assert outcome is (Outcome.FOUND if is_first else Outcome.COPIED)
+    assert look(store, task.segment, task.prefix) is ObjectsFound.WHOLE
+    assert len(list(store.list())) == 3
+    assert_equals_source(task, store, EXAMPLE)
+
+
+@pytest.mark.parametrize("action", [Action.COPY, Action.RESUME])
+@pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
+@pytest.mark.parametrize("kind", [ObjectKind.LOG, ObjectKind.INDEXES])
+def test_conflict_when_another_object_is_there_then_it_is_left_as_it_is(
+    store: LocalStore, kind: ObjectKind, options: CopyOptions, action: Action
+) -> None:
+    """Nothing is replaced, and no manifest says that it were a segment."""
+    task = copy_task(EXAMPLE, options=options, action=action)
+    key = object_key(task.segment_id, task.start_offset, kind, task.prefix)
+    store.put(key, BytesContent(b"somebody else's"))
+    result = run(task, store)
+    assert result.outcome is Outcome.CONFLICT
+    assert key in result.detail
+    assert store.get(key, 0, 99) == b"somebody else's"
+    assert look(store, task.segment, task.prefix) is ObjectsFound.PARTIAL
+
+
+def test_completion_when_an_object_is_not_what_its_manifest_says_then_is_a_conflict(
+    store: LocalStore, settings: LocalSettings
+) -> None:
+    """Whatever is missing, damaged, or of other metadata is told before anything is finished."""
+    task = replace(copy_task(EXAMPLE), action=Action.COMPLETE)
+    assert run(task, store).outcome is Outcome.CONFLICT
+    run(replace(task, action=Action.COPY), store)
+    assert run(task, store).outcome is Outcome.FOUND
+    other = run(replace(task, size_bytes=1), store)
+    assert other.outcome is Outcome.CONFLICT
+    assert "the metadata says 1" in other.detail
+    key = object_key(task.segment_id, task.start_offset, ObjectKind.LOG, task.prefix)
+    path = settings.folder / key
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    assert "CRC-64/NVME" in run(task, store).detail
+    path.unlink()
+    gone = run(task, store)
+    assert gone.outcome is Outcome.CONFLICT
+    assert "log: there is no such object" in gone.detail
+    assert look(store, task.segment, task.prefix) is ObjectsFound.DAMAGED
+
+
+def test_f105_unit_when_its_time_is_up_then_ends_wherever_it_is(store: LocalStore) -> None:
+    """A source that takes too long ends the unit at its next piece, and nothing is left behind."""
+    task = copy_task(EXAMPLE, deadline_s=30.0)
+    result = run(task, store, Time(step_s=1.0))
+    assert result.outcome is Outcome.TIMED_OUT
+    assert "30 s" in result.detail
+    assert result.seconds >= 30.0
+    assert not list(store.list())
+    assert not list(store.open_uploads())
+
+
+def test_unit_of_a_paused_job_when_it_would_begin_then_does_nothing(store: LocalStore) -> None:
+    """A pause that is there before a unit begins is seen by it."""
+    task = copy_task(EXAMPLE, pause_key="rlmm-jobs/jobs/job-20231114/pause")
+    store.put(task.pause_key, BytesContent(b"{}"))
+    assert run(task, store).outcome is Outcome.STOPPED
+    assert [found.key for found in store.list()] == [task.pause_key]
+    store.delete(task.pause_key)
+    assert run(task, store).outcome is Outcome.COPIED
+
+
+def test_task_when_it_is_sent_to_a_worker_then_is_carried_out_there(
+    tmp_path: Path, settings: LocalSettings
+) -> None:
+    """Task and result travel; the store of the thread that works is opened where it works."""
+    folder = tmp_path / "orders-3"
+    folder.mkdir()
+    for name, content in EXAMPLE.contents.items():
+        (folder / name).write_bytes(content)
+    task = copy_task(LogFolder(str(folder)), store=settings)
+    sent = pickle.loads(pickle.dumps(task))
+    assert sent == task
+    results = []
+
+    def work() -> None:
+        results.append(pickle.loads(pickle.dumps(copy_segment(sent))))
+        results.append(process_store(settings))
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    worker.join()
+    assert results[0].outcome is Outcome.COPIED
+    assert results[1] is not process_store(settings)
+    assert_equals_source(task, process_store(settings), EXAMPLE)
+
+
+def test_store_that_cannot_be_opened_when_a_unit_needs_it_is_its_outcome(tmp_path: Path) -> None:
+    """An executor without the folder, or with wrong settings, says so for its unit alone."""
+    absent = LocalSettings(tmp_path / "not" / "mounted")
+    result = copy_segment(copy_task(EXAMPLE, store=absent))
+    assert result.outcome is Outcome.STORE_FAILED
+    assert "mounted" in result.detail
+    (tmp_path / "file").write_bytes(b"")
+    result = copy_segment(copy_task(EXAMPLE, store=LocalSettings(tmp_path / "file")))
+    assert result.outcome is Outcome.STORE_FAILED
+
+
+def test_compacted_segment_when_holes_are_allowed_then_is_copied(store: LocalStore) -> None:
+    """Offsets that compaction took are no damage where the rules say so."""
+    log = EXAMPLE.contents[LOG]
+    files = changed(EXAMPLE, log=log[: 1171 * 3] + log[1171 * 4 :], index=None, timeindex=None)
+    assert run(copy_task(files, planned_from=EXAMPLE), store).outcome is Outcome.SOURCE_CHANGED
+    rules = InspectionRules(allows_holes=True)
+    report = report_on(files, SECOND, rules=rules)
+    task = copy_task(files, planned_from=EXAMPLE, size_bytes=report.size_bytes)
+    assert run(task, store).outcome is Outcome.BLOCKED
+    assert run(replace(task, rules=rules), store).outcome is Outcome.COPIED

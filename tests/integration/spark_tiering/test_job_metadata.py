@@ -1,0 +1,265 @@
+"""Jobs whose metadata a service holds: the same outcome, and what they do when it fails them."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.assignment import Assignment
+from rlmm.errors import LogUnavailable, NotAssigned, NotReady, SidecarUnavailable, TopicBusy
+from rlmm.log.memory_partition import AppendOutcome
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.plan.reasons import Action, LeftOut
+from spark_tiering.run.fates import Fate
+from spark_tiering.run.job import run_job
+from spark_tiering.run.request import Waits
+from tests.support.served_metadata import ServedMetadata
+from tests.support.tier_places import (
+    JOBS,
+    ORDERS,
+    PARTITIONS,
+    PAYMENTS,
+    TierPlace,
+    WatchedUnits,
+    states,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from rlmm.log.script import LogScript
+    from rlmm.metadata.ids import TopicIdPartition
+    from spark_tiering.run.report import JobReport
+    from spark_tiering.work.tasks import CopyTask
+
+CF = SegmentState.COPY_SEGMENT_FINISHED
+HURRIED = Waits(publish_s=0.5, ready_s=1.2, unit_s=60.0)
+
+
+@pytest.fixture
+def served() -> Iterator[ServedMetadata]:
+    """A service that answers for everything."""
+    with ServedMetadata() as served:
+        yield served
+
+
+@pytest.fixture
+def place(tmp_path: Path, served: ServedMetadata) -> TierPlace:
+    """Two partitions with two segments each that can be copied."""
+    return TierPlace(tmp_path, metadata=served.access)
+
+
+def test_f107_job_over_a_service_when_it_is_over_then_all_is_copied_once(place: TierPlace) -> None:
+    """What an engine in the driver's process says, a service says as well."""
+    assert place.run().count(Fate.FINISHED) == 4
+    place.check_clean()
+    assert not place.run().receipts
+    place.check_clean()
+
+
+@pytest.mark.parametrize("is_service", [True, False], ids=["service", "embedded"])
+def test_plan_over_either_metadata_when_made_then_says_the_same(
+    place: TierPlace, tmp_path: Path, is_service: bool
+) -> None:
+    """Half a job's work is seen alike, wherever the metadata is."""
+    (tmp_path / "own").mkdir()
+    here = place if is_service else TierPlace(tmp_path / "own")
+    here.run(engine=WatchedUnits(lost=[120]))
+    plan = here.plan()
+    acts = {(one.partition, copy.action, copy.start_offset) for one, copy in plan.in_turn()}
+    assert acts == {(one, Action.RESUME, 120) for one in PARTITIONS}
+    assert sorted(plan.positions.items()) == [(1, 3), (2, 3)]
+    assert here.run().is_fine
+    here.check_clean()
+
+
+# --------------------------------------------------------------------------- metadata that fails
+
+
+def test_f106_job_when_the_service_is_down_then_writes_nothing(
+    place: TierPlace, served: ServedMetadata
+) -> None:
+    """Nobody answers: neither a claim nor an object."""
+    served.hang_up()
+    with pytest.raises(SidecarUnavailable):
+        place.run()
+    assert not place.objects()
+    assert not place.objects(JOBS)
+
+
+@pytest.mark.parametrize("is_away", [True, False], ids=["log-away", "behind"])
+def test_f106_job_when_the_metadata_is_not_ready_then_writes_nothing(
+    place: TierPlace, served: ServedMetadata, is_away: bool
+) -> None:
+    """Whether for a moment or for hours: nothing is written before it is known what is there."""
+    for at in range(3):
+        served.tell(partial(_disturb, at=at, is_away=is_away))
+    with pytest.raises((NotReady, LogUnavailable)) as raised:
+        place.run(waits=HURRIED)
+    assert raised.value.exit_code == (3 if is_away else 4)
+    assert not place.objects()
+    assert not place.objects(JOBS)
+    for at in range(3):
+        served.tell(partial(_calm, at=at))
+    assert place.run().is_fine
+    place.check_clean()
+
+
+def _disturb(script: LogScript, at: int, *, is_away: bool) -> None:
+    """A metadata partition has no leader, or delivers nothing of what it has."""
+    if is_away:
+        script.lose_leader(at)
+    else:
+        script.stall(at)
+        script.write(at, b"")
+
+
+def _appending(at: int, *outcomes: AppendOutcome) -> Callable[[LogScript], object]:
+    return lambda script: script.plan_appends(at, *outcomes)
+
+
+def _calm(script: LogScript, at: int) -> None:
+    script.elect_leader(at)
+    script.resume(at)
+
+
+@pytest.mark.parametrize("behind", PARTITIONS, ids=["last", "first"])
+def test_f106_partition_whose_metadata_is_not_ready_then_is_told_and_others_are_copied(
+    place: TierPlace, served: ServedMetadata, behind: TopicIdPartition
+) -> None:
+    """What could not be looked at is neither copied nor passed over in silence."""
+    (other,) = {*PARTITIONS} - {behind}
+    at = served.place_of(behind)
+    assert at != served.place_of(other)
+    served.tell(lambda script: script.lose_leader(at))
+    report = place.run(waits=HURRIED)
+    assert {one.partition for one in report.receipts} == {other}
+    assert report.count(Fate.FINISHED) == 2
+    assert not report.is_fine
+    assert [line for line in report.hindrances if LeftOut.METADATA_ABSENT in line]
+    assert all(other.topic in key for key in place.objects())
+    served.tell(lambda script: script.elect_leader(at))
+    assert place.run().is_fine
+    place.check_clean()
+
+
+def test_service_that_is_assigned_none_of_it_when_asked_then_the_job_is_refused(
+    tmp_path: Path,
+) -> None:
+    """A service that answers for other partitions says so; nothing is written."""
+    with ServedMetadata(Assignment.of_metadata([])) as served:
+        place = TierPlace(tmp_path, metadata=served.access)
+        with pytest.raises(NotAssigned) as raised:
+            place.run()
+        assert "assigned" in str(raised.value)
+        assert not place.objects()
+        assert not place.objects(JOBS)
+
+
+# ------------------------------------------------------------------------------ events that fail
+
+
+def fates(report: JobReport, partition: object = ORDERS) -> list[str]:
+    """The fates of one partition's copies, in order."""
+    return [one.fate.value for one in report.receipts if one.partition == partition]
+
+
+def test_f106_start_when_the_log_takes_no_events_then_no_object_is_written(
+    place: TierPlace, served: ServedMetadata
+) -> None:
+    """Without the event that announces it nothing of a copy is written."""
+    at = served.place_of(ORDERS)
+    served.tell(_appending(at, *[AppendOutcome.REFUSED] * 9))
+    report = place.run(waits=HURRIED)
+    assert fates(report) == ["not-begun"] * 2
+    assert report.receipts[0].why.startswith("start-") or fates(report, PAYMENTS)
+    assert all("payments" in key for key in place.objects())
+    place.check()
+
+
+def test_copy_when_the_service_goes_away_before_it_is_finished_then_stays_open(
+    place: TierPlace, served: ServedMetadata
+) -> None:
+    """Its objects are whole and nothing says so yet: the next job completes it."""
+    at = served.place_of(ORDERS)
+
+    def lose(task: CopyTask) -> None:
+        served.tell(lambda script: script.lose_leader(at))
+
+    report = place.run(engine=WatchedUnits(before=lose), waits=HURRIED)
+    assert fates(report) == ["left-open"] * 2
+    assert not report.is_fine
+    served.tell(lambda script: script.elect_leader(at))
+    assert states([one for one in place.check() if one.id.partition == ORDERS]) == ["CS"] * 2
+    again = place.run()
+    assert {one.action for one in again.receipts} == {Action.COMPLETE}
+    assert again.is_fine
+    place.check_clean()
+
+
+@pytest.mark.parametrize(
+    "outcome", [one for one in AppendOutcome if "UNCERTAIN" in one.name or "LOST" in one.name]
+)
+def test_f126_event_when_its_answer_is_lost_then_is_looked_for_and_published_once(
+    place: TierPlace, served: ServedMetadata, outcome: AppendOutcome
+) -> None:
+    """Whether it was stored or not: the copy is finished, and only once."""
+    for number in range(3):
+        served.tell(_appending(number, outcome))
+    place.run()
+    assert place.run().is_fine
+    place.check_clean()
+
+
+# -------------------------------------------------------------------------------- two jobs at once
+
+
+def test_two_jobs_when_started_at_once_then_one_copies_and_the_other_is_told_who(
+    place: TierPlace,
+) -> None:
+    """Whatever is copied is copied once; who comes second changes nothing."""
+    second: list[str] = []
+
+    def start_another(task: CopyTask) -> None:
+        if not second:
+            with pytest.raises(TopicBusy) as raised:
+                place.run()
+            second.append(str(raised.value))
+
+    with place.opened(WatchedUnits(before=start_another)) as at:
+        report = run_job(at)
+    assert report.is_fine
+    assert at.job_id in second[0]
+    place.check_clean()
+
+
+def test_two_jobs_when_they_race_for_their_topics_then_everything_is_copied_once(
+    place: TierPlace,
+) -> None:
+    """Threads that begin at the same moment: at least one does it, and none does it again."""
+    outcomes: list[JobReport | TopicBusy] = []
+    ready = threading.Barrier(2)
+
+    def work() -> None:
+        try:
+            ready.wait(10)
+            outcomes.append(place.run())
+        except TopicBusy as busy:
+            outcomes.append(busy)
+
+    jobs = [threading.Thread(target=work) for _ in range(2)]
+    for job in jobs:
+        job.start()
+    for job in jobs:
+        job.join()
+    assert len(outcomes) == 2
+    finished = sum(one.count(Fate.FINISHED) for one in outcomes if not isinstance(one, TopicBusy))
+    if finished < 4:
+        # Each had one of the topics when it asked for the other: a later run has both.
+        place.run()
+    place.check_clean()
+    assert [one.state for one in place.segments()] == [CF] * 2 * len(PARTITIONS)

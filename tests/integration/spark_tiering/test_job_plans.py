@@ -1,0 +1,190 @@
+"""Plans that were kept: carried out as they are, or refused with nothing done."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import ConfigError, PlanStale
+from rlmm.metadata.ids import SegmentId, Uuid
+from rlmm.metadata.segment import SegmentState
+from rlmm.partition_log.checkpoints import format_offsets
+from rlmm.partition_log.names import TopicPartition
+from spark_tiering.plan.document import format_plan
+from spark_tiering.plan.planned import CopyPlan
+from spark_tiering.plan.reading import parse_plan
+from spark_tiering.plan.reasons import Mode, Stale
+from spark_tiering.plan.rules import Budgets
+from spark_tiering.run.fates import Fate
+from spark_tiering.run.job import run_job
+from tests.support.builders import started
+from tests.support.copy_tasks import SECOND
+from tests.support.plans import copied
+from tests.support.segments import T_MS, data_batch
+from tests.support.tier_places import JOBS, ORDERS, PAYMENTS, TierPlace, begin_log
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+ONE = Budgets(objects_max=3)
+"""For a job of one segment."""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> TierPlace:
+    """Two partitions with two segments each that can be copied."""
+    return TierPlace(tmp_path)
+
+
+def kept(plan: CopyPlan) -> CopyPlan:
+    """A plan that was written to a file and read again."""
+    found = parse_plan(format_plan(plan))
+    assert isinstance(found, CopyPlan)
+    return found
+
+
+def test_plan_when_kept_and_carried_out_then_exactly_that_is_done(place: TierPlace) -> None:
+    """The ids that were reviewed are those that are copied, and a second time there is nothing."""
+    plan = kept(place.plan())
+    report = place.run(plan)
+    assert report.is_fine
+    planned = [copy.uuid for _, copy in plan.in_turn()]
+    assert sorted(one.uuid for one in report.receipts) == sorted(planned)
+    place.check_clean()
+    with pytest.raises(PlanStale, match=Stale.METADATA_CHANGED):
+        place.run(plan)
+    place.check_clean()
+
+
+def test_plan_when_only_what_does_not_matter_has_changed_then_is_carried_out(
+    place: TierPlace,
+) -> None:
+    """New records, and other partitions of the same metadata, make no plan stale."""
+    plan = kept(place.plan())
+    log = place.file("00000000000000000251.log")
+    log.write_bytes(log.read_bytes() + data_batch(257, T_MS + 90_000, epoch=6))
+    with place.opened() as at:
+        at.metadata.publish(copied("other", 0, 10, SegmentState.COPY_SEGMENT_STARTED), 5.0)
+        assert run_job(at, plan).is_fine
+    place.check_clean()
+
+
+def copy_one(place: TierPlace) -> None:
+    """Another job copies a segment meanwhile."""
+    assert len(place.run(budgets=ONE).receipts) == 1
+
+
+def delete_lowest(place: TierPlace) -> None:
+    """The broker's retention deletes the lowest segment."""
+    for path in place.file("").glob("00000000000000000000.*"):
+        path.unlink()
+
+
+def cut_log(place: TierPlace) -> None:
+    """A segment has lost its last batch."""
+    log = place.file(SECOND.file(".log"))
+    log.write_bytes(log.read_bytes()[:-78])
+
+
+def change_epochs(place: TierPlace) -> None:
+    """The check point tells of one more leader epoch."""
+    place.file("leader-epoch-checkpoint").write_text("0\n3\n4 0\n5 100\n6 251\n")
+
+
+def lower_stability(place: TierPlace) -> None:
+    """The high watermark is lower than it was."""
+    ends = {TopicPartition(one.topic, one.partition): 100 for one in (ORDERS, PAYMENTS)}
+    (place.log_dir / "replication-offset-checkpoint").write_bytes(format_offsets(ends))
+
+
+def lose_partition(place: TierPlace) -> None:
+    """The partition has moved to another broker."""
+    shutil.rmtree(place.file(""))
+
+
+def begin_metadata_anew(place: TierPlace) -> None:
+    """The metadata log is another one, under the same name."""
+    shutil.rmtree(place.archive)
+    asyncio.run(begin_log(place.archive / "log"))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (copy_one, Stale.METADATA_CHANGED),
+        (delete_lowest, Stale.SEGMENT_GONE),
+        (cut_log, Stale.SEGMENT_CHANGED),
+        (change_epochs, Stale.EPOCHS_CHANGED),
+        (lower_stability, Stale.UNSTABLE),
+        (lose_partition, Stale.SOURCE_ABSENT),
+        (begin_metadata_anew, Stale.OTHER_LOG),
+    ],
+    ids=lambda value: value.value if isinstance(value, Stale) else "",
+)
+def test_plan_when_what_it_stands_on_has_changed_then_is_refused_with_nothing_done(
+    place: TierPlace, change: Callable[[TierPlace], None], reason: Stale
+) -> None:
+    """Neither an event nor an object, and the job that asked has its topics no more."""
+    plan = kept(place.plan())
+    change(place)
+    before, segments = place.objects(), place.segments()
+    plans = [key for key in place.objects(JOBS) if key.endswith("plan.json")]
+    with pytest.raises(PlanStale, match=reason) as raised:
+        place.run(plan)
+    assert "orders" in str(raised.value) or reason in (Stale.OTHER_LOG, Stale.METADATA_CHANGED)
+    assert place.objects() == before
+    assert place.segments() == segments
+    assert [key for key in place.objects(JOBS) if key.endswith("plan.json")] == plans
+    place.run()
+    place.check()
+
+
+def test_f113_plan_when_the_metadata_is_older_than_it_then_is_refused(
+    place: TierPlace, tmp_path: Path
+) -> None:
+    """A metadata log that was put back from a copy does not know what the plan knew."""
+    shutil.copytree(place.archive, tmp_path / "older")
+    copy_one(place)
+    plan = kept(place.plan())
+    shutil.rmtree(place.archive)
+    shutil.copytree(tmp_path / "older", place.archive)
+    before = place.objects()
+    with pytest.raises(PlanStale, match=Stale.METADATA_BEHIND):
+        place.run(plan)
+    assert place.objects() == before
+
+
+def test_job_when_something_happens_between_its_plan_and_its_claim_then_plans_anew(
+    place: TierPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a job has planned itself is made anew, not refused: it is nobody's review."""
+    other = SegmentId(ORDERS, Uuid.of(9, 9))
+    with place.opened() as at:
+        write_once = at.jobs.write_once
+        published: list[object] = []
+
+        def publish_first(key: str, content: bytes) -> bool:
+            if "claims/" in key and not published:
+                published.append(at.metadata.publish(started(other, 251, 256), 5.0))
+            return write_once(key, content)
+
+        monkeypatch.setattr(at.jobs, "write_once", publish_first)
+        report = run_job(at)
+    assert published
+    assert report.is_fine
+    assert report.count(Fate.FINISHED) == 4
+    assert other in {one.id for one in place.check()}
+
+
+def test_plan_for_brokers_when_run_without_a_window_then_is_refused(place: TierPlace) -> None:
+    """Copies that brokers adopt are made while theirs stand still, and by no plain run."""
+    plan = place.plan()
+    adopting = replace(plan, rules=replace(plan.rules, mode=Mode.ADOPT))
+    with pytest.raises(ConfigError, match="adopt"):
+        place.run(adopting)
+    assert not place.objects(JOBS)

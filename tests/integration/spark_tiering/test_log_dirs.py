@@ -1,0 +1,260 @@
+"""Log folders as a source: what is found in them, and all that only looks like a partition."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable
+from rlmm.metadata.ids import TopicIdPartition
+from rlmm.partition_log.names import PARTITION_METADATA, TopicPartition
+from spark_tiering.sources.opening import open_source
+from spark_tiering.sources.protocol import OWN_TOPICS, UNKNOWN_TOPIC_ID
+from spark_tiering.sources.settings import LogDirSettings
+from spark_tiering.sources.survey import survey
+from tests.support.log_dirs import CLUSTER_ID, TOPIC_ID, add_partition, make_log_dir
+
+if TYPE_CHECKING:
+    from spark_tiering.sources.protocol import FoundPartition, Unusable
+
+
+@pytest.fixture
+def log_dir(tmp_path: Path) -> Path:
+    """A log folder of broker 1 without a partition."""
+    return make_log_dir(tmp_path / "logs", high_watermarks={TopicPartition("orders", 3): 200})
+
+
+def look(*folders: Path) -> tuple[list[FoundPartition], list[Unusable]]:
+    """What a source of these folders gives."""
+    return open_source(LogDirSettings(tuple(str(folder) for folder in folders))).partitions()
+
+
+def test_log_dir_when_it_is_looked_at_then_gives_partitions_by_identity(log_dir: Path) -> None:
+    """Topic id, node, cluster and high watermark stand beside the segments; the files travel."""
+    folder = add_partition(log_dir)
+    (one,), unusable = look(log_dir)
+    assert unusable == []
+    assert one.partition == TopicIdPartition(TOPIC_ID, "orders", 3)
+    assert one.origin == (str(folder), 1, CLUSTER_ID)
+    assert one.high_watermark == 200
+    sent = pickle.loads(pickle.dumps(one.files))
+    assert sent.facts().keys() == {path.name for path in folder.iterdir()}
+
+
+NO_PARTITIONS = [
+    *(f"{topic}-0" for topic in sorted(OWN_TOPICS)),
+    "orders-3.0123456789abcdef0123456789abcdef-delete",
+    "orders-3.0123456789abcdef0123456789abcdef-future",
+    "orders-03",
+    "orders",
+    "lost+found",
+]
+
+
+@pytest.mark.parametrize("name", NO_PARTITIONS)
+def test_folder_when_it_is_no_user_partition_then_is_passed_over(log_dir: Path, name: str) -> None:
+    """
+    Kafka's own topics, the metadata topic among them, and folders on their way out or in: each has
+    a partition of its own elsewhere, or is nobody's to tier.
+    """
+    add_partition(log_dir, name)
+    add_partition(log_dir)
+    found, unusable = look(log_dir)
+    assert [one.partition.topic for one in found] == ["orders"]
+    assert unusable == []
+
+
+def test_folder_when_it_is_stray_then_is_told(log_dir: Path) -> None:
+    """A partition that the broker set aside may be all that is left of it: somebody must decide."""
+    folder = add_partition(log_dir, "orders-3.0123456789abcdef0123456789abcdef-stray")
+    found, (stray,) = look(log_dir)
+    assert found == []
+    assert stray.place == str(folder)
+    assert "set aside by its broker" in stray.why
+
+
+ENDINGS = {60: ".deleted", 70: ".swap", 80: ".cleaned"}
+
+
+def test_file_when_it_is_on_its_way_out_then_is_no_segment(log_dir: Path) -> None:
+    """What a broker renamed to be deleted is not listed, nor is what it is still swapping in."""
+    names = (f"{offset:020d}.log{ending}" for offset, ending in ENDINGS.items())
+    add_partition(log_dir, others=dict.fromkeys(names, b"x"))
+    (one,), _ = survey(open_source(LogDirSettings((str(log_dir),))), None, lambda _: True)
+    assert [segment.listed.base_offset for segment in one.source.segments] == [0, 120, 251]
+
+
+TORN = {
+    "empty": b"",
+    "cut off": b"version: 0\ntopic_id: AAECAw",
+    "no id": b"version: 0\n",
+    "zeros": b"\0" * 43,
+    "the id of no topic": b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA",
+}
+
+
+@pytest.mark.parametrize("content", TORN.values(), ids=TORN)
+def test_folder_when_its_identity_is_torn_then_is_of_no_use(log_dir: Path, content: bytes) -> None:
+    """A topic id that cannot be read is not guessed; the other partitions are found."""
+    folder = add_partition(log_dir, "torn-0")
+    (folder / PARTITION_METADATA).write_bytes(content)
+    add_partition(log_dir)
+    found, (torn,) = look(log_dir)
+    assert [one.partition.topic for one in found] == ["orders"]
+    assert torn.place == str(folder)
+    assert PARTITION_METADATA in torn.why
+
+
+def test_folder_when_it_does_not_say_its_topic_id_then_the_cluster_has_to(log_dir: Path) -> None:
+    """Folders that older brokers left have no such file: not torn, but nothing by themselves."""
+    add_partition(log_dir, topic_id=None)
+    (one,), unusable = look(log_dir)
+    assert (one.partition.topic_id, unusable) == (UNKNOWN_TOPIC_ID, [])
+
+
+def test_folder_when_it_is_a_file_then_is_of_no_use(log_dir: Path) -> None:
+    """A name alone makes no partition."""
+    (log_dir / "orders-3").write_bytes(b"")
+    found, (one,) = look(log_dir)
+    assert found == []
+    assert "no folder" in one.why
+
+
+def refuse_to_open(monkeypatch: pytest.MonkeyPatch, path: Path, error: OSError) -> None:
+    """Have one file refused; who runs tests may be a user to whom nothing is forbidden."""
+    opened = Path.open
+
+    def refuse(asked: Path, *arguments: Any) -> object:
+        if asked == path:
+            raise error
+        return opened(asked, *arguments)
+
+    monkeypatch.setattr(Path, "open", refuse)
+
+
+REFUSALS = {
+    "rights": (PermissionError(13, "Permission denied"), "not permitted to read"),
+    "disk": (OSError(5, "Input/output error"), "could not be read: Input/output error"),
+}
+
+
+@pytest.mark.parametrize(("error", "why"), REFUSALS.values(), ids=REFUSALS)
+def test_folder_when_it_cannot_be_read_then_is_of_no_use(
+    log_dir: Path, monkeypatch: pytest.MonkeyPatch, error: OSError, why: str
+) -> None:
+    """One partition that this user may not read is told, and the others are found."""
+    folder = add_partition(log_dir, "closed-0")
+    add_partition(log_dir)
+    refuse_to_open(monkeypatch, folder / PARTITION_METADATA, error)
+    found, (closed,) = look(log_dir)
+    assert [one.partition.topic for one in found] == ["orders"]
+    assert (closed.place, why in closed.why) == (str(folder), True)
+
+
+def test_partition_when_it_vanishes_then_is_told_and_the_others_are_found(log_dir: Path) -> None:
+    """A topic that is deleted between the listing and the look at its files ends nothing."""
+    gone = add_partition(log_dir, "gone-0")
+    add_partition(log_dir)
+    found, _ = look(log_dir)
+
+    class Listed:
+        def partitions(self) -> tuple[list[FoundPartition], list[Unusable]]:
+            shutil.rmtree(gone)
+            return found, []
+
+        def close(self) -> None:
+            pass
+
+    (one,), (unusable,) = survey(Listed(), None, lambda _: True)
+    assert one.source.partition.topic == "orders"
+    assert (unusable.place, str(gone) in unusable.why) == (str(gone), True)
+
+
+def test_log_dirs_when_there_are_several_then_each_replica_has_its_node(tmp_path: Path) -> None:
+    """Folders of several brokers hold replicas of one partition; named twice, a folder is one."""
+    first, second = (make_log_dir(tmp_path / f"logs-{node}", node_id=node) for node in (1, 2))
+    add_partition(first)
+    add_partition(second)
+    found, _ = look(first, second, first)
+    assert [one.origin.node_id for one in found] == [1, 2]
+    assert len({one.partition for one in found}) == 1
+    assert {one.high_watermark for one in found} == {None}
+
+
+PROPERTIES = {
+    "of a broker that knew ZooKeeper": ("broker.id=7\nversion=0\n", 7),
+    "without a node": ("version=1\n", None),
+    "of no number": ("node.id=seven\n", None),
+    "damaged": ("node.id=\\u00\n", None),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), PROPERTIES.values(), ids=PROPERTIES)
+def test_log_dir_when_its_properties_are_odd_then_the_node_is_as_far_as_known(
+    log_dir: Path, text: str, expected: int | None
+) -> None:
+    """Whose folder it is helps to choose between replicas; nothing fails without it."""
+    (log_dir / "meta.properties").write_text(text)
+    (log_dir / "replication-offset-checkpoint").write_bytes(b"torn")
+    add_partition(log_dir)
+    (one,), _ = look(log_dir)
+    assert (one.origin.node_id, one.high_watermark) == (expected, None)
+
+
+def test_log_dir_when_it_has_only_partitions_then_is_one(tmp_path: Path) -> None:
+    """Whoever copies folders of partitions need not copy what stands beside them."""
+    (tmp_path / "copied").mkdir()
+    add_partition(tmp_path / "copied")
+    (one,), _ = look(tmp_path / "copied")
+    assert one.origin[1:] == (None, "")
+
+
+def test_log_dir_when_it_is_none_then_one_line_says_so(tmp_path: Path, log_dir: Path) -> None:
+    """A folder that is missing, a file, any other folder: refused as a whole, not found empty."""
+    (tmp_path / "file").write_bytes(b"")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "letters").mkdir()
+    for name in ("missing", "file", "other"):
+        with pytest.raises(ConfigError, match=f"{name} is no log folder of a broker: ") as caught:
+            look(log_dir, tmp_path / name)
+        assert "\n" not in str(caught.value)
+
+
+def test_log_dir_when_it_is_the_folder_of_a_partition_then_names_the_one_above(
+    log_dir: Path,
+) -> None:
+    """The mistake that is made most often has its own advice."""
+    folder = add_partition(log_dir)
+    with pytest.raises(ConfigError, match="the folder of one partition: name the folder above it"):
+        look(folder)
+
+
+def test_log_dir_when_it_holds_nothing_then_is_empty(log_dir: Path) -> None:
+    """A broker's folder without a partition is as good as any other."""
+    assert look(log_dir) == ([], [])
+
+
+@pytest.mark.parametrize("error", [case[0] for case in REFUSALS.values()], ids=REFUSALS)
+def test_log_dir_when_it_cannot_be_read_then_says_so(
+    log_dir: Path, monkeypatch: pytest.MonkeyPatch, error: OSError
+) -> None:
+    """Whether waiting or an operator helps is told by the error; both name the path."""
+    expected = LogNotPermitted if isinstance(error, PermissionError) else LogUnavailable
+
+    def refuse(_: Path) -> object:
+        raise error
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    with pytest.raises(expected, match=str(log_dir)):
+        look(log_dir)
+
+
+@pytest.mark.parametrize("folders", [(), ("",)], ids=["none", "empty"])
+def test_settings_when_they_name_no_folder_then_are_refused(folders: tuple[str, ...]) -> None:
+    """The current folder is never meant by nothing."""
+    with pytest.raises(ConfigError, match="at least one"):
+        LogDirSettings(folders)

@@ -1,0 +1,246 @@
+"""What a client of sidecars makes of answers that are late, cut off, or none of a sidecar's."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+
+import pytest
+
+from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable
+from spark_tiering.sources import sidecar_http
+from spark_tiering.sources.settings import SidecarSettings
+from spark_tiering.sources.sidecar import SidecarFiles, SidecarSource
+from spark_tiering.sources.sidecar_http import Endpoint, FaultKind
+from tests.support.broker_logs import FIRST, PARTITION
+from tests.support.scripted_http import (
+    HANG_UP,
+    SILENCE,
+    ScriptedServer,
+    Silence,
+    refusal,
+    reply,
+    scripted_server,
+)
+
+LOG = f"{FIRST}.log"
+CONTENT = b"0123456789"
+RANGE = "Content-Range: bytes 4-13/100"
+WHOLE = reply(206, CONTENT, RANGE)
+
+
+@pytest.fixture(autouse=True)
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Nobody waits; the pauses that there would have been."""
+    made: list[float] = []
+    monkeypatch.setattr(time, "sleep", made.append)
+    return made
+
+
+def files_of(server: ScriptedServer, **options: int) -> SidecarFiles:
+    """A partition of the server."""
+    settings = SidecarSettings((server.address,), **options)  # type: ignore[arg-type]  # numbers
+    return SidecarFiles(Endpoint(server.address, settings), "/logs", PARTITION)
+
+
+async def read_of(server: ScriptedServer, **options: int) -> bytes:
+    """Ten bytes of a file, from the fourth on."""
+    return await asyncio.to_thread(files_of(server, **options).read, LOG, 4, 10)
+
+
+async def test_read_when_it_is_answered_then_asked_was_for_that_range() -> None:
+    """The question names file and bytes, and nothing that is not known to be needed."""
+    async with scripted_server(WHOLE) as server:
+        assert await read_of(server) == CONTENT
+    (head,) = server.heads
+    assert head.startswith(
+        "GET /v1/broker-log/file?folder=%2Flogs&topic_id=AQIDBAUGBwgJCgsMDQ4PEA&topic=orders"
+        f"&partition=3&name={LOG} HTTP/1.1\r\n"
+    )
+    assert "\r\nRange: bytes=4-13\r\n" in head
+    assert "Authorization" not in head
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        [HANG_UP],
+        [reply(206, CONTENT[:3], RANGE, length=10)],
+        [refusal(429, "too-busy", "Retry-After: 1")],
+        [refusal(503, "not-ready")],
+        [refusal(500, "error")],
+        [HANG_UP, reply(206, CONTENT[:3], RANGE, length=10), refusal(503, "stopped")],
+    ],
+    ids=["hung-up", "cut", "busy", "not-ready", "fault", "all"],
+)
+async def test_read_when_there_is_no_answer_at_first_then_is_asked_again(
+    faults: list[bytes | Silence], pauses: list[float]
+) -> None:
+    """What was cut off is asked for as a whole: no two answers are put together."""
+    async with scripted_server(*faults, WHOLE) as server:
+        assert await read_of(server) == CONTENT
+    assert len(server.heads) == len(faults) + 1
+    assert len(pauses) == len(faults)
+    assert all(0 < pause_s <= 10 for pause_s in pauses)
+    assert all("\r\nRange: bytes=4-13\r\n" in head for head in server.heads)
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "told"),
+    [
+        (HANG_UP, FaultKind.UNREACHED, "RemoteDisconnected"),
+        (reply(206, CONTENT[:3], RANGE, length=10), FaultKind.CUT, "IncompleteRead"),
+        (refusal(503, "log-unavailable"), FaultKind.BUSY, "so it is: log-unavailable"),
+        (reply(206, b"x" * 70_000, RANGE), FaultKind.CUT, "70000 bytes"),
+        (b"HTTP/1.1 200 x\r\n\r\nwithout a length", FaultKind.CUT, "None bytes"),
+        (b"SSH-2.0-OpenSSH\r\n", FaultKind.UNREACHED, "BadStatusLine"),
+        (SILENCE, FaultKind.TIMED_OUT, "no answer in 0.1 s"),
+    ],
+    ids=["hung-up", "cut", "busy", "too-long", "no-length", "no-http", "silent"],
+)
+async def test_read_when_there_is_never_an_answer_then_attempts_are_bounded(
+    said: bytes | Silence, kind: FaultKind, told: str
+) -> None:
+    """Nothing is asked for ever; the last reason is told."""
+    attempts = sidecar_http._POLICIES[kind].attempts_max
+    async with scripted_server(*[said] * 20) as server:
+        with pytest.raises(LogUnavailable, match=rf"did not answer \({kind}\)") as error:
+            await read_of(server, timeout_ms=100)
+    assert told in str(error.value)
+    assert len(server.heads) == attempts
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        reply(200, CONTENT),
+        reply(206, CONTENT, "Content-Range: bytes 5-14/100"),
+        reply(206, CONTENT, "Content-Range: bytes 4-12/100"),
+        reply(206, CONTENT),
+        reply(206, CONTENT + b"more", "Content-Range: bytes 4-17/100"),
+        reply(302, b"", "Location: http://elsewhere/"),
+    ],
+    ids=["all", "elsewhere", "fewer", "no-range", "more", "moved"],
+)
+async def test_read_when_the_answer_is_of_other_bytes_then_is_refused(said: bytes) -> None:
+    """What is not known to be what was asked for is never taken for it."""
+    async with scripted_server(said) as server:
+        with pytest.raises(LogUnavailable, match="makes no sense"):
+            await read_of(server)
+    assert len(server.heads) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        (refusal(401, "not-permitted"), LogNotPermitted),
+        (refusal(403, "not-permitted"), LogNotPermitted),
+        (refusal(404, "not-found"), LogNotPermitted),
+        (reply(404, b"<html>nginx</html>"), LogNotPermitted),
+        (refusal(400, "invalid-argument"), LogNotPermitted),
+        (refusal(502, "log-not-permitted"), LogNotPermitted),
+        (refusal(409, "not-sealed"), LogUnavailable),
+    ],
+    ids=["401", "403", "404", "404-html", "400", "502", "409"],
+)
+async def test_read_when_it_is_refused_then_is_not_asked_again(
+    said: bytes, error: type[Exception]
+) -> None:
+    """Only a file that is gone is a file without bytes; everything else is told."""
+    async with scripted_server(said) as server:
+        with pytest.raises(error):
+            await read_of(server)
+    assert len(server.heads) == 1
+
+
+@pytest.mark.parametrize(
+    "said", [refusal(404, "file-absent"), refusal(416, "invalid-argument")], ids=["gone", "ended"]
+)
+async def test_read_when_the_sidecar_says_that_there_is_nothing_then_has_no_bytes(
+    said: bytes,
+) -> None:
+    """In its own words, and not by the status of whoever stands in between."""
+    async with scripted_server(said) as server:
+        assert await read_of(server) == b""
+
+
+FILE = {"name": LOG, "size_bytes": 10, "modified_ms": 5, "is_readable": True, "why": None}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        b"",
+        b"[]",
+        b"[" * 100_000,
+        b"{}",
+        json.dumps({"files": [{**FILE, "size_bytes": "10"}]}).encode(),
+        json.dumps({"files": [{**FILE, "size_bytes": True}]}).encode(),
+        json.dumps({"files": ["orders"]}).encode(),
+    ],
+    ids=["nothing", "array", "deep", "empty", "text", "truth", "names"],
+)
+async def test_facts_when_the_answer_is_none_of_ours_then_are_refused(told: bytes) -> None:
+    """Nothing is taken for what it looks like."""
+    async with scripted_server(reply(200, told)) as server:
+        with pytest.raises(LogUnavailable, match="makes no sense"):
+            await asyncio.to_thread(files_of(server).facts)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {},
+        {"folders": [], "partitions": [{}], "unusable": []},
+        {
+            "folders": [], "unusable": [],
+            "partitions": [
+                {"folder": "/x", "topic_id": "short", "topic": "orders", "partition": 1}
+            ],
+        },
+        {"folders": [{"folder": 5}], "partitions": [], "unusable": []},
+    ],
+    ids=["empty", "nothing-of-it", "topic-id", "folder"],
+)  # fmt: skip
+async def test_partitions_when_the_answer_is_none_of_ours_then_are_refused(
+    told: dict[str, object],
+) -> None:
+    """A source that makes no sense is none."""
+    async with scripted_server(reply(200, json.dumps(told).encode())) as server:
+        source = SidecarSource(SidecarSettings((server.address,)))
+        with pytest.raises(LogUnavailable, match="makes no sense"):
+            await asyncio.to_thread(source.partitions)
+
+
+async def test_partitions_when_a_sidecar_names_kafka_s_own_topics_then_they_are_left_out() -> None:
+    """They are nobody's to tier, whoever offers them."""
+    one = {"folder": "/x", "topic_id": str(PARTITION.topic_id), "partition": 0}
+    partitions = [{**one, "topic": topic} for topic in ("orders", "__consumer_offsets")]
+    told = {"folders": [], "partitions": partitions, "unusable": []}
+    async with scripted_server(reply(200, json.dumps(told).encode())) as server:
+        source = SidecarSource(SidecarSettings((server.address,)))
+        found, _ = await asyncio.to_thread(source.partitions)
+    assert [one.partition.topic for one in found] == ["orders"]
+    assert (found[0].origin.node_id, found[0].high_watermark) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "broker:7405",
+        "ftp://broker:7405",
+        "https://broker",
+        "https://broker:port",
+        "https://:7405",
+        "https://user:secret@broker:7405",
+        "https://broker:7405/v1",
+        "https://broker:7405?x",
+        "https://[broker:7405",
+        "https://broker:99999",
+    ],
+)
+def test_source_when_an_address_is_none_then_is_a_mistake(address: str) -> None:
+    """Before anybody is asked."""
+    with pytest.raises(ConfigError, match="https://HOST:PORT"):
+        SidecarSource(SidecarSettings((address,)))

@@ -1,0 +1,116 @@
+"""Who a sidecar's client is, and whom it trusts: tokens from files, certificates, authorities."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.access.door import Door
+from rlmm.access.settings import AccessSettings, ClientCertificates
+from rlmm.errors import LogNotPermitted
+from spark_tiering.sources.opening import open_source
+from spark_tiering.sources.settings import SidecarSettings
+from spark_tiering.sources.sidecar import SidecarFiles
+from spark_tiering.sources.sidecar_http import Endpoint
+from tests.integration.http.test_access import door_of
+from tests.integration.spark_tiering.test_sidecar_source import files_at, found_at, write_token
+from tests.support.access import BOUND, READER, Pki, write_tokens
+from tests.support.broker_logs import PARTITION, SECOND, serving_folders, write_example
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+LOG = f"{SECOND}.log"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A broker's folder with the example in it."""
+    return write_example(tmp_path / "kafka-logs")
+
+
+@pytest.mark.parametrize("kind", ["none", "wrong", "of one broker", "no such file", "two words"])
+async def test_source_when_the_token_does_not_do_then_an_operator_has_to_act(
+    root: Path, tmp_path: Path, kind: str
+) -> None:
+    """At once: no further attempt would be of any use; the token itself is not told."""
+    tokens = {"wrong": "wrong-token-0123456789", "of one broker": BOUND, "two words": "a b"}
+    token = tokens.get(kind)
+    token_file = "" if kind == "none" else str(tmp_path / "token")
+    if token is not None:
+        write_token(tmp_path / "token", token)
+    async with serving_folders(root, of_http={"door": await door_of(tmp_path)}) as broker:
+        settings = SidecarSettings((broker.url,), token_file=token_file)
+        files = SidecarFiles(Endpoint(broker.url, settings), str(root), PARTITION)
+        asks: list[Callable[[], object]] = [
+            open_source(settings).partitions, files.facts, lambda: files.read(LOG, 0, 1),
+        ]  # fmt: skip
+        for ask in asks:
+            with pytest.raises(LogNotPermitted) as refused:
+                await asyncio.to_thread(ask)
+            assert token is None or token not in str(refused.value)
+
+
+async def test_source_when_the_token_is_replaced_then_the_new_one_is_shown(
+    root: Path, tmp_path: Path
+) -> None:
+    """It is read anew for each question: rotation needs no restart of a job."""
+    path = tmp_path / "token"
+    door = await door_of(tmp_path)
+    async with serving_folders(root, of_http={"door": door}) as broker:
+        files = await files_at(broker, write_token(path, READER))
+
+        def rotated() -> bytes:
+            files.read(LOG, 0, 1)
+            write_tokens(tmp_path / "tokens", "tier reader another-token-0123456789\n")
+            door.look()
+            with pytest.raises(LogNotPermitted):
+                files.read(LOG, 0, 1)
+            write_token(path, "another-token-0123456789")
+            return files.read(LOG, 0, 7)
+
+        assert len(await asyncio.to_thread(rotated)) == 7
+
+
+async def test_source_when_sidecars_speak_tls_then_each_side_shows_who_it_is(
+    root: Path, tmp_path: Path
+) -> None:
+    """Trust is by the named authority, rights by a token or by our certificate."""
+    token_file = write_token(tmp_path / "token", READER)
+
+    def made() -> tuple[Door, Pki]:
+        pki = Pki(tmp_path)
+        write_tokens(tmp_path / "tokens")
+        settings = pki.settings(ClientCertificates.WANTED)
+        access = AccessSettings(tokens_file=tmp_path / "tokens", client_names=("tier=reader",))
+        issued = pki.authority.issue_cert("x", common_name="tier")
+        (tmp_path / "ours.key").write_bytes(issued.private_key_pem.bytes())
+        (tmp_path / "ours.pem").write_bytes(issued.cert_chain_pems[0].bytes())
+        return Door(access, settings), pki
+
+    door, pki = await asyncio.to_thread(made)
+    ours: dict[str, Any] = {
+        "certificate_file": str(tmp_path / "ours.pem"), "key_file": str(tmp_path / "ours.key"),
+    }  # fmt: skip
+    trusting = {"ca_file": str(pki.client_ca_file)}
+    ssl_context = await asyncio.to_thread(pki.client)
+    async with serving_folders(root, of_http={"door": door, "ssl": ssl_context}) as broker:
+        assert broker.url.startswith("https://")
+
+        def read(**options: Any) -> int:
+            (found,) = found_at(broker, **{"token_file": "", **options})
+            return len(found.files.read(LOG, 0, 100))
+
+        assert await asyncio.to_thread(lambda: read(**trusting, token_file=token_file)) == 100
+        assert await asyncio.to_thread(lambda: read(**trusting, **ours)) == 100
+        for options in (
+            {"token_file": token_file},
+            trusting,
+            {"ca_file": token_file, "token_file": token_file},
+            {**trusting, **ours, "key_file": token_file},
+        ):
+            with pytest.raises(LogNotPermitted):
+                await asyncio.to_thread(read, **options)

@@ -1,0 +1,350 @@
+"""Segments of brokers through their sidecars: the same as in the folder, or a plain reason."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable
+from spark_tiering.segments.companions import content_of
+from spark_tiering.segments.findings import FindingKind, SegmentPart
+from spark_tiering.segments.folder import LogFolder
+from spark_tiering.segments.inspection import inspect_segment
+from spark_tiering.segments.listing import list_segments
+from spark_tiering.sources import sidecar_http
+from spark_tiering.sources.opening import open_source
+from spark_tiering.sources.settings import SidecarSettings
+from spark_tiering.sources.sidecar import SidecarFiles
+from spark_tiering.sources.sidecar_http import FaultKind
+from spark_tiering.sources.survey import PartitionFacts, survey
+from tests.support.broker_logs import (
+    ACTIVE,
+    CLUSTER,
+    FIRST,
+    NODE,
+    PARTITION,
+    SECOND,
+    Teller,
+    serving_folders,
+    write_broker,
+    write_example,
+    write_partition,
+)
+from tests.support.engines import until
+from tests.support.http_servers import READING, process_of, showing
+from tests.support.segments import example_partition, inspect_all
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spark_tiering.segments.files import PartitionFiles
+    from spark_tiering.segments.findings import Finding
+    from spark_tiering.segments.parts import SegmentReport
+    from spark_tiering.sources.protocol import FoundPartition
+    from tests.support.broker_logs import Broker
+
+LOG = f"{SECOND}.log"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A broker's folder with the example in it."""
+    return write_example(tmp_path / "kafka-logs")
+
+
+@pytest.fixture
+def token_file(tmp_path: Path) -> str:
+    """Where the token lies on this host."""
+    return write_token(tmp_path / "reading.token", READING)
+
+
+def write_token(path: Path, token: str) -> str:
+    """A file with a token in it."""
+    path.write_text(f"{token}\n")
+    return str(path)
+
+
+def found_at(*brokers: Broker, token_file: str, **options: Any) -> list[FoundPartition]:
+    """What the sidecars have; nothing of theirs is of no use."""
+    addresses = tuple(broker.url for broker in brokers)
+    source = open_source(SidecarSettings(addresses, token_file=token_file, **options))
+    found, unusable = source.partitions()
+    source.close()
+    assert unusable == []
+    return found
+
+
+async def files_at(broker: Broker, token_file: str) -> SidecarFiles:
+    """The files of the example."""
+    (found,) = await asyncio.to_thread(found_at, broker, token_file=token_file)
+    assert isinstance(found.files, SidecarFiles)
+    return found.files
+
+
+async def test_source_when_a_sidecar_is_asked_then_gives_partitions_with_whose_they_are(
+    root: Path, token_file: str
+) -> None:
+    """Which broker's replica it is stands beside it, so that the leader's can be taken."""
+    async with serving_folders(root) as broker:
+        (found,) = await asyncio.to_thread(found_at, broker, token_file=token_file)
+    assert found.partition == PARTITION
+    assert (found.origin.node_id, found.origin.cluster_id) == (NODE, CLUSTER)
+    assert found.origin.place == f"{broker.url}{root}/orders-3"
+    assert found.high_watermark == 257
+
+
+async def test_segments_when_read_through_a_sidecar_then_are_those_of_the_folder(
+    root: Path, token_file: str
+) -> None:
+    """Every report and every byte that a copy takes is the same as from the disk."""
+    folder = root / "orders-3"
+
+    def copied(files: PartitionFiles) -> tuple[list[SegmentReport], list[bytes | Finding]]:
+        reports = inspect_all(files)
+        contents: list[bytes | Finding] = [
+            files.read(f"{base}.log", 0, 1 << 20) for base in (FIRST, SECOND)
+        ]
+        contents += [
+            content_of(files, part, content)
+            for report in reports
+            for part, content in report.parts.items()
+            if part is not SegmentPart.LOG
+        ]
+        return reports, contents
+
+    async with serving_folders(root) as broker:
+        files = await files_at(broker, token_file)
+        through = await asyncio.to_thread(copied, files)
+        facts = await asyncio.to_thread(files.facts)
+    reports, contents = copied(LogFolder(str(folder)))
+    assert [report.parts for report in through[0]] == [report.parts for report in reports]
+    assert [report.findings for report in through[0]] == [report.findings for report in reports]
+    assert through[1] == contents
+    assert facts == LogFolder(str(folder)).facts()
+
+
+def read_in_another_process(sent: bytes) -> tuple[bytes, int]:
+    """What a task on an executor does."""
+    files = pickle.loads(sent)
+    return files.read(LOG, 5, 10), os.getpid()
+
+
+async def test_files_when_sent_to_another_process_then_read_there_and_carry_no_secret(
+    root: Path, token_file: str
+) -> None:
+    """The token is read from its file where it is used; connections are each process's own."""
+    async with serving_folders(root) as broker:
+        files = await files_at(broker, token_file)
+        sent = pickle.dumps(files)
+        assert READING.encode() not in sent
+        assert READING not in repr(files)
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            loop = asyncio.get_running_loop()
+            got, pid = await loop.run_in_executor(pool, read_in_another_process, sent)
+        content = (root / "orders-3" / LOG).read_bytes()
+        assert (got, pid != os.getpid()) == (content[5:15], True)
+
+
+async def test_connection_when_a_thread_reads_on_then_is_kept_and_after_a_fork_is_not(
+    root: Path, token_file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One connection for each thread of each process."""
+    async with serving_folders(root) as broker:
+        files = await files_at(broker, token_file)
+        figures = broker.client.server.figures
+        before = figures.accepted
+
+        def read(times: int) -> None:
+            for _ in range(times):
+                assert len(files.read(LOG, 0, 10)) == 10
+
+        def read_around_a_fork() -> None:
+            read(5)
+            pid = os.getpid()
+            monkeypatch.setattr(os, "getpid", lambda: pid + 1)
+            read(5)
+
+        with ThreadPoolExecutor(1) as own:
+            await asyncio.get_running_loop().run_in_executor(own, read_around_a_fork)
+        assert figures.accepted == before + 2
+
+
+async def test_connection_when_it_was_closed_meanwhile_then_the_next_read_makes_another(
+    root: Path, token_file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sidecar ends connections that rest; that costs nobody a pause."""
+    pauses: list[float] = []
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    async with serving_folders(root, of_http={"idle_timeout_ms": 20}) as broker:
+        files = await files_at(broker, token_file)
+        loop = asyncio.get_running_loop()
+        figures = broker.client.server.figures
+
+        def read_twice() -> None:
+            files.read(LOG, 0, 10)
+            closed = until(lambda: figures.connections == 0, 60)
+            asyncio.run_coroutine_threadsafe(closed, loop).result()
+            assert len(files.read(LOG, 0, 10)) == 10
+
+        await asyncio.to_thread(read_twice)
+        assert pauses == []
+
+
+async def test_read_when_the_file_ends_or_is_gone_then_gives_fewer_bytes_or_none(
+    root: Path, token_file: str
+) -> None:
+    """As for a folder: the end is no error, and neither is what the broker has deleted."""
+    path = root / "orders-3" / LOG
+    content = path.read_bytes()
+    async with serving_folders(root) as broker:
+        files = await files_at(broker, token_file)
+
+        def reads(*asked: tuple[int, int]) -> list[bytes]:
+            return [files.read(LOG, start, size) for start, size in asked]
+
+        size = len(content)
+        assert await asyncio.to_thread(
+            reads, (size - 3, 10), (size, 1), (size + 9, 1), (0, 0), (0, size), (0, size + 1)
+        ) == [content[-3:], b"", b"", b"", content, content]
+        await asyncio.to_thread(path.unlink)
+        assert await asyncio.to_thread(reads, (0, 10)) == [b""]
+        assert await asyncio.to_thread(files.read, "never there", 0, 10) == b""
+        await asyncio.to_thread((root / "orders-3").rename, root / "orders-3.x-delete")
+        assert await asyncio.to_thread(files.read, f"{FIRST}.log", 0, 10) == b""
+        with pytest.raises(ConfigError, match="no partition's folder"):
+            await asyncio.to_thread(files.facts)
+
+
+async def test_segment_when_its_file_vanishes_while_it_is_read_then_is_a_finding(
+    root: Path, token_file: str
+) -> None:
+    """Retention under a reader: the log has changed, and is not copied."""
+    gone = root / "orders-3" / LOG
+
+    class Vanishing(SidecarFiles):
+        def read(self, name: str, start: int, size: int) -> bytes:
+            gone.unlink(missing_ok=True)
+            return SidecarFiles.read(self, name, start, size)
+
+    async with serving_folders(root) as broker:
+        files = await files_at(broker, token_file)
+        vanishing = Vanishing(files.endpoint, files.folder, files.partition)
+
+        def inspected() -> SegmentReport:
+            return inspect_segment(vanishing, list_segments(vanishing.facts())[1])
+
+        report = await asyncio.to_thread(inspected)
+    assert [(found.part, found.kind) for found in report.blockers] == [
+        (SegmentPart.LOG, FindingKind.CHANGED)
+    ]
+
+
+async def test_read_when_the_file_is_not_sealed_then_waiting_may_help(
+    root: Path, token_file: str
+) -> None:
+    """The active segment, what is not stable, and what nobody can tell of: each with its reason."""
+    teller = Teller(130)
+    async with serving_folders(root, teller=teller, stable_age_ms_max=1) as broker:
+        files = await files_at(broker, token_file)
+        for name, why in ((f"{ACTIVE}.log", "active"), (LOG, "stable is what lies below 130")):
+            with pytest.raises(LogUnavailable, match=why):
+                await asyncio.to_thread(files.read, name, 0, 10)
+        assert await asyncio.to_thread(files.last_stable_offset) == 130
+        teller.told = LogNotPermitted("this user lacks the right to DESCRIBE the topic")
+        with pytest.raises(LogNotPermitted, match="DESCRIBE the topic"):
+            await asyncio.to_thread(files.read, f"{FIRST}.log", 0, 10)
+        assert await asyncio.to_thread(files.last_stable_offset) is None
+
+
+async def test_survey_when_several_sidecars_have_a_partition_then_takes_the_leader_s(
+    root: Path, tmp_path: Path, token_file: str
+) -> None:
+    """Each broker's sidecar gives that broker's replica; one that is away is named."""
+    other = write_broker(tmp_path / "other", NODE + 1)
+    contents = example_partition().contents
+    del contents[f"{ACTIVE}.log"]
+    write_partition(other, contents)
+
+    def surveyed(leader: int, *addresses: str) -> tuple[str, list[str]]:
+        source = open_source(SidecarSettings(addresses, token_file=token_file))
+        facts = PartitionFacts(False, 0, 257, 257, None, leader)
+        taken, unusable = survey(source, {PARTITION: facts}, lambda _: True)
+        assert [one.source.partition for one in taken] == [PARTITION]
+        files = taken[0].files
+        assert isinstance(files, SidecarFiles)
+        return files.endpoint.address, [one.place for one in unusable]
+
+    async with serving_folders(root) as first, serving_folders(other) as second:
+        urls = (first.url, second.url)
+        for leader, expected in ((NODE, first.url), (NODE + 1, second.url), (99, first.url)):
+            assert await asyncio.to_thread(surveyed, leader, *urls) == (expected, [])
+
+
+@pytest.mark.parametrize(
+    ("told", "noted", "expected"), [(130, 257, 130), (251, 200, 200), (251, None, 251)]
+)
+async def test_survey_when_no_cluster_is_asked_then_the_sidecar_s_word_counts(
+    root: Path, token_file: str, told: int, noted: int | None, expected: int
+) -> None:
+    """A driver needs the sidecars alone; nothing counts above what their broker had replicated."""
+    checkpoint = root / "replication-offset-checkpoint"
+    checkpoint.write_text("0\n0\n" if noted is None else f"0\n1\norders 3 {noted}\n")
+    async with serving_folders(root, teller=Teller(told)) as broker:
+        source = open_source(SidecarSettings((broker.url,), token_file=token_file))
+        (one,), unusable = await asyncio.to_thread(survey, source, None, lambda _: True)
+    assert one.source.last_stable_offset == expected
+    assert unusable == []
+    assert [segment.listed.base_offset for segment in one.source.segments] == [0, 120, 251]
+
+
+async def test_survey_when_nobody_tells_the_sidecar_then_its_partition_is_of_no_use(
+    root: Path, token_file: str
+) -> None:
+    """The reason is the sidecar's own."""
+    teller = Teller(LogNotPermitted("lacks the right to DESCRIBE"))
+    async with serving_folders(root, teller=teller) as broker:
+        source = open_source(SidecarSettings((broker.url,), token_file=token_file))
+        found, (unusable,) = await asyncio.to_thread(survey, source, None, lambda _: True)
+    assert found == []
+    assert "lacks the right to DESCRIBE" in unusable.why
+
+
+@pytest.fixture
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Nobody waits; the pauses that there would have been."""
+    pauses: list[float] = []
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    return pauses
+
+
+async def test_source_when_a_sidecar_is_away_then_is_named_and_the_others_are_asked(
+    root: Path, token_file: str, no_pauses: list[float]
+) -> None:
+    """Its partitions have other replicas, perhaps; where nobody answers there is no source."""
+    nobody = "http://127.0.0.1:1"
+    async with serving_folders(root) as broker:
+        for addresses, count in (((nobody, broker.url), 1), ((nobody,), 0)):
+            source = open_source(SidecarSettings(addresses, token_file=token_file))
+            if not count:
+                with pytest.raises(LogUnavailable, match=r"127\.0\.0\.1:1 did not answer"):
+                    await asyncio.to_thread(source.partitions)
+                continue
+            found, unusable = await asyncio.to_thread(source.partitions)
+            assert len(found) == count
+            assert [one.place for one in unusable] == [nobody]
+    assert len(no_pauses) == 2 * (sidecar_http._POLICIES[FaultKind.UNREACHED].attempts_max - 1)
+
+
+async def test_source_when_a_service_serves_no_folders_then_is_a_mistake(token_file: str) -> None:
+    """It is a sidecar, and was not told to serve any: nothing would ever come of it."""
+    async with showing(process=process_of()) as client:
+        source = open_source(SidecarSettings((client.url,), token_file=token_file))
+        with pytest.raises(ConfigError, match="serves no log folders"):
+            await asyncio.to_thread(source.partitions)

@@ -1,0 +1,159 @@
+"""The benchmark of copies in its quick form, and the store that it writes to."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bench import spark_copy
+from bench.fast_store import KEPT_BYTES, fast_store
+from bench.figures import Run
+from bench.spark_ground import (
+    Passing,
+    environment,
+    log_bytes,
+    segments_of,
+    store_settings,
+    write_log_folder,
+)
+from spark_tiering.engines.in_process import InProcess
+from spark_tiering.segments.folder import LogFolder
+from spark_tiering.segments.inspection import USUAL_RULES
+from spark_tiering.segments.listing import list_segments
+from spark_tiering.stores.content import BytesContent
+from spark_tiering.stores.opening import open_store
+from spark_tiering.stores.outcomes import Absent, AlreadyThere, Conflict, ObjectFacts, OutOfRange
+from spark_tiering.work.inspecting import inspect_with_state
+from tests.support.tree import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from spark_tiering.stores.protocol import ObjectStore
+
+ASKED = {
+    "copy job / boto3 put_object": ("asked_at_least", 0.9),
+    "driver overhead per 1,000 segments": ("asked_at_most", 1.0),
+    "memory above the baseline, in one request": ("asked_at_most", 200.0),
+    "memory above the baseline, in parts": ("asked_at_most", 200.0),
+    "memory above the baseline, zstd chunks": ("asked_at_most", 200.0),
+}
+EXPLAINING = {
+    "boto3 put_object, as it comes": "MB/s",
+    "boto3 put_object, checksum given, body not signed": "MB/s",
+    "copy job on Spark, STARTED to FINISHED": "MB/s",
+    "copy job, reading and planning before it": "s",
+    "the same tasks as one job of Spark's": "s",
+    "time in tasks / slots": "s",
+}
+
+
+@pytest.mark.timeout(400)  # two sessions of Spark's, on a busy machine
+def test_quick_run_states_every_figure_and_what_is_asked_of_it(tmp_path: Path) -> None:
+    """
+    Each figure is there once, with its bound where it has one; in the file are sizes and machine,
+    too, and of the folder nothing is left.
+    """
+    output = tmp_path / "run.json"
+    command = [sys.executable, "-m", "bench", "spark", "--quick", "--processes", "2"]
+    done = subprocess.run(
+        [*command, "--folder", str(tmp_path), "--output", str(output)],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
+    recorded: dict[str, Any] = json.loads(output.read_text())
+    figures = {figure["name"]: figure for figure in recorded["figures"]}
+    assert len(figures) == len(recorded["figures"])
+    asked = {name: figure for name, figure in figures.items() if "met" in figure}
+    assert asked.keys() == ASKED.keys()
+    for name, (bound, value) in ASKED.items():
+        assert asked[name][bound] == value
+        assert name in done.stdout
+    for name, unit in EXPLAINING.items():
+        assert figures[name]["unit"] == unit
+        assert figures[name]["value"] > 0
+    assert recorded["sizes"]["segments"] == spark_copy.QUICK.segments
+    assert recorded["processes"] == 2
+    assert str(tmp_path) not in json.dumps(recorded)
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[ObjectStore]:
+    """The store of the benchmark, as jobs use it."""
+    with environment(), fast_store() as endpoint, open_store(store_settings(endpoint)) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("size_bytes", [10, KEPT_BYTES, KEPT_BYTES + 1, 3_000_000])
+def test_object_when_it_was_put_then_length_and_checksum_are_told_and_it_stays(
+    store: ObjectStore, size_bytes: int
+) -> None:
+    """A second write of the key is refused, whether the object itself is kept or not."""
+    key, content = f"a/{size_bytes}", BytesContent(bytes(size_bytes))
+    store.put(key, content)
+    facts = store.head(key)
+    assert isinstance(facts, ObjectFacts)
+    assert (facts.size_bytes, facts.crc64nvme) == content.sum
+    assert isinstance(store.put(key, content), AlreadyThere)
+    assert isinstance(store.put(key, BytesContent(b"other")), Conflict)
+
+
+def test_small_object_when_it_is_there_then_is_read_listed_and_taken_away(
+    store: ObjectStore,
+) -> None:
+    """What a job keeps of itself it can read again."""
+    store.put("job&s/1.json", BytesContent(b"0123456789"))
+    store.put("job&s/2.json", BytesContent(b"x"))
+    assert store.get("job&s/1.json", 2, 5) == b"2345"
+    assert store.get("job&s/1.json", 8, 70_000) == b"89"
+    assert isinstance(store.get("job&s/1.json", 10, 20), OutOfRange)
+    assert [one.key for one in store.list("job&s/")] == ["job&s/1.json", "job&s/2.json"]
+    store.delete("job&s/1.json")
+    assert isinstance(store.get("job&s/1.json", 0, 1), Absent)
+    assert isinstance(store.head("job&s/1.json"), Absent)
+
+
+def test_traits_when_the_store_is_probed_then_the_first_writer_wins(store: ObjectStore) -> None:
+    """A job can claim its topics there; uploads in parts and checks of sums it does without."""
+    traits = store.probe("probed/")
+    assert traits.refuses_second_put
+    assert traits.tells_sums
+
+
+def test_log_folder_when_it_is_made_then_its_segments_are_sound_and_nothing_has_to_be_made_anew(
+    tmp_path: Path,
+) -> None:
+    """What is measured is the copying of what a broker leaves, not the repair of it."""
+    folder = write_log_folder(tmp_path / "log", partitions=2, segments=3, segment_bytes=100_000)
+    segments = segments_of(folder)
+    assert len(segments) == 6
+    assert all(path.is_file() for files in segments for path in files)
+    assert 6 * 80_000 < log_bytes(segments) <= 6 * 100_000
+    files = LogFolder(str(folder / "copied-1"))
+    listed = list_segments(files.facts())
+    assert len(listed) == 4
+    for segment in listed[:-1]:
+        report = inspect_with_state(files, segment, listed, 0, USUAL_RULES)
+        assert not report.findings
+        assert not report.blockers
+
+
+def test_overhead_when_it_is_above_its_bound_then_a_profile_follows(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A figure that is missed says where the time goes."""
+    sizes = spark_copy.QUICK
+    monkeypatch.setattr(spark_copy, "OVERHEAD_S_MAX", -1e9)
+    run = Run()
+    with environment(), fast_store() as endpoint:
+        ground = spark_copy.Ground(run, sizes, Passing(InProcess()), endpoint, tmp_path)
+        spark_copy.measure_overhead(ground)
+    (missed,) = run.asked
+    assert not missed.is_met
+    assert any("tottime" in line for line in run.profiles[missed.name])

@@ -1,0 +1,200 @@
+"""Sessions of Spark's: how they are set, how quiet they are, and what is said without one."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import ConfigError, EngineUnfit
+from spark_tiering.engines.opening import open_engine
+from spark_tiering.engines.session import connect_address, open_session
+from spark_tiering.engines.settings import EngineSettings
+from tests.support.s3_servers import free_ports
+from tests.support.spark_sessions import SLOTS, TIMEOUT_S, python_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.timeout(TIMEOUT_S)
+
+
+def run_program(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """`tests.support.engine_process`, with nothing in its environment that says what Java is."""
+    inherited = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+    return subprocess.run(
+        [sys.executable, "-m", "tests.support.engine_process", *arguments],
+        env={**inherited, "PYTHONPATH": python_path(), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=TIMEOUT_S,
+    )
+
+
+def test_session_when_it_is_ours_then_has_the_settings_that_were_measured(
+    spark_session: SparkSession,
+) -> None:
+    """Workers by Unix sockets, no speculation, no web page, tasks that are tried again."""
+    conf = spark_session.sparkContext.getConf()
+    names = (
+        "spark.master",
+        "spark.python.unix.domain.socket.enabled",
+        "spark.speculation",
+        "spark.ui.enabled",
+        "spark.driver.host",
+    )
+    assert [conf.get(name) for name in names] == [
+        f"local[{SLOTS},4]",
+        "true",
+        "false",
+        "false",
+        "localhost",
+    ]
+
+
+def test_session_when_it_was_made_then_environment_and_interrupts_are_as_before(
+    spark_session: SparkSession,
+) -> None:
+    """What Spark needed to be told is not left for others; an interrupt is the program's own."""
+    assert spark_session.sparkContext.pythonExec == sys.executable
+    assert "PYSPARK_PYTHON" not in os.environ
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_session_when_one_is_open_that_nobody_gave_then_no_other_is_made(
+    spark_session: SparkSession,
+) -> None:
+    """Spark has one in a process; whose it is, is not guessed."""
+    assert spark_session.version
+    with pytest.raises(EngineUnfit, match="is open in this process already"):
+        open_session(EngineSettings("local[1]"))
+
+
+def test_session_when_it_was_given_then_outlives_its_engine(spark_session: SparkSession) -> None:
+    """Who opened it closes it."""
+    for _ in range(2):
+        with open_engine(EngineSettings(), spark_session) as engine:
+            assert engine.run_units([-1], abs) == [1]
+
+
+@pytest.fixture
+def path_without_java(tmp_path: Path) -> str:
+    """All programs of this machine but Java."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    for place in ("/usr/local/bin", "/usr/bin", "/bin"):
+        for program in Path(place).iterdir():
+            link = folder / program.name
+            if not program.name.startswith("java") and not link.is_symlink():
+                link.symlink_to(program)
+    assert shutil.which("java", path=str(folder)) is None
+    return str(folder)
+
+
+def test_engine_when_the_machine_has_no_java_then_runs_on_the_one_of_pip_and_says_nothing(
+    path_without_java: str, tmp_path: Path
+) -> None:
+    """There is no line of Spark's or Java's, and no process is left when it was closed."""
+    cache = tmp_path / "cache"
+    ended = run_program("local[2]", PATH=path_without_java, XDG_CACHE_HOME=str(cache))
+    assert (ended.returncode, ended.stderr) == (0, "")
+    answer = json.loads(ended.stdout)
+    assert [outcome[0] for outcome in answer["outcomes"]] == [0, 1, 4, 9, 16, 25]
+    assert (answer["slots"], answer["told"], answer["children"]) == (2, 6, 0)
+    assert len(list((cache / "rlmm").glob("java-*/bin/java"))) == 1
+
+
+@pytest.mark.long
+def test_engine_when_it_is_opened_again_then_has_a_session_of_its_own() -> None:
+    """What the first one was made of has ended with it."""
+    ended = run_program("--times=2", "local[2]")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    answer = json.loads(ended.stdout)
+    assert (answer["told"], answer["children"]) == (12, 0)
+
+
+@pytest.mark.parametrize(
+    ("master", "said"),
+    [
+        pytest.param(
+            "nonsense", "Master must either be yarn or start with spark, k8s", id="master"
+        ),
+        pytest.param("yarn", "either HADOOP_CONF_DIR or YARN_CONF_DIR must be set", id="yarn"),
+        pytest.param("local[x]", "Could not parse Master URL: 'local[x]'", id="slots"),
+    ],
+)
+def test_engine_when_spark_does_not_start_then_one_line_says_why(
+    tmp_path: Path, master: str, said: str
+) -> None:
+    """Pages of Java's become the line that matters; they are kept where that was asked for."""
+    ended = run_program(f"--log={tmp_path / 'log'}", master)
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert ended.stderr.startswith("rlmm: engine-unfit: Spark does not start: ")
+    assert said in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+    assert said in (tmp_path / "log").read_text()
+
+
+def test_log_of_spark_when_it_cannot_be_written_then_one_line_says_so(tmp_path: Path) -> None:
+    """A wrong place is found before Spark is started."""
+    ended = run_program(f"--log={tmp_path / 'absent' / 'log'}", "local[1]")
+    line = f"rlmm: config: {tmp_path}/absent/log cannot be written: No such file or directory\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", line)
+
+
+def test_connect_when_nobody_listens_then_one_line_says_so_at_once() -> None:
+    """Spark's own client would go on trying for minutes."""
+    (port,) = free_ports(1)
+    with pytest.raises(EngineUnfit, match=f"no Spark Connect server at 127.0.0.1:{port}: "):
+        open_engine(EngineSettings(f"sc://127.0.0.1:{port}"))
+
+
+def test_connect_when_its_packages_are_missing_then_one_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They are not installed with Spark itself."""
+    monkeypatch.setitem(sys.modules, "pyspark.sql.connect.session", None)
+    with pytest.raises(EngineUnfit, match=r"needs pip install 'pyspark\[connect\]'"):
+        open_engine(EngineSettings("sc://127.0.0.1"))
+
+
+def test_spark_when_it_is_not_installed_then_one_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is an extra."""
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    with pytest.raises(EngineUnfit, match=r"pip install 'rlmm\[spark\]'"):
+        open_engine(EngineSettings("local[1]"))
+
+
+@pytest.mark.parametrize(
+    ("address", "place"),
+    [
+        ("sc://host", ("host", 15_002)),
+        ("sc://host:1234/;use_ssl=true", ("host", 1_234)),
+        ("sc://[::1]:99", ("::1", 99)),
+    ],
+)
+def test_connect_address_when_it_is_one_then_has_host_and_port(
+    address: str, place: tuple[str, int]
+) -> None:
+    """As Spark reads it, its own port where none is said."""
+    assert connect_address(address) == place
+
+
+@pytest.mark.parametrize("address", ["sc://", "sc://h/;token=secret", "sc://u:secret@h"])
+def test_connect_address_when_it_has_a_secret_in_it_then_is_refused_without_repeating_it(
+    address: str,
+) -> None:
+    """A token is no setting; settings are written down."""
+    with pytest.raises(ConfigError) as raised:
+        connect_address(address)
+    assert "secret" not in str(raised.value)

@@ -1,0 +1,345 @@
+"""Tiered segments for programs: copied, read by range and by index, deleted."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import InvalidArgument
+from spark_tiering.keys import ObjectKind, object_keys
+from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
+from spark_tiering.layout.fetching import FETCH_BYTES
+from spark_tiering.layout.findings import LayoutFault, LayoutFinding
+from spark_tiering.plan.inputs import ObjectsFound
+from spark_tiering.segments.companions import content_of
+from spark_tiering.segments.findings import Finding, SegmentPart
+from spark_tiering.storage import (
+    MANIFESTS_KEPT,
+    Copied,
+    NotCopied,
+    TierStorage,
+    Unreadable,
+    open_storage,
+)
+from spark_tiering.stores.content import BytesContent
+from spark_tiering.stores.local import LocalStore
+from spark_tiering.stores.local_settings import LocalSettings
+from spark_tiering.stores.outcomes import Absent
+from spark_tiering.work.looking import look
+from spark_tiering.work.tasks import Outcome
+from tests.support.builders import started
+from tests.support.copy_tasks import (
+    FIRST,
+    PLAIN,
+    PREFIX,
+    SECOND,
+    ZSTD,
+    copy_task,
+    report_on,
+    run,
+)
+from tests.support.segments import example_partition
+from tests.support.tiered_segments import recorded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.work.tasks import CopyOptions
+
+EXAMPLE = example_partition()
+LOG = EXAMPLE.contents[SECOND.file(".log")]
+SEGMENT = copy_task(EXAMPLE).segment
+PARTS = {
+    SegmentPart.LOG: LOG,
+    **{
+        part: EXAMPLE.contents[f"{SECOND.base_offset:020d}{suffix}"]
+        for part, suffix in (
+            (SegmentPart.OFFSET_INDEX, ".index"),
+            (SegmentPart.TIME_INDEX, ".timeindex"),
+            (SegmentPart.TXN_INDEX, ".txnindex"),
+        )
+    },
+    SegmentPart.PRODUCER_SNAPSHOT: EXAMPLE.contents[f"{SECOND.next_offset:020d}.snapshot"],
+    SegmentPart.LEADER_EPOCHS: b"0\n1\n4 0\n",
+}
+BOTH = pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where the objects are."""
+    return tmp_path / "objects"
+
+
+@pytest.fixture
+def store(folder: Path) -> LocalStore:
+    """The store of them."""
+    return LocalStore(LocalSettings(folder, is_synced=False))
+
+
+def joined(found: Iterator[bytes | memoryview | Unreadable] | Unreadable) -> bytes:
+    """All pieces; a reason fails here."""
+    assert not isinstance(found, Unreadable), found
+    pieces = list(found)
+    assert not [piece for piece in pieces if isinstance(piece, Unreadable)], pieces
+    return b"".join(bytes(piece) for piece in pieces if not isinstance(piece, Unreadable))
+
+
+@BOTH
+def test_segment_when_a_program_copies_it_then_is_what_a_job_would_have_written(
+    store: LocalStore, options: CopyOptions
+) -> None:
+    """Objects of both have the same bytes, but for who wrote them; each reads the other's."""
+    storage = TierStorage(store, PREFIX, options=options, writer="job-20231114")
+    copied = storage.copy(SEGMENT, PARTS)
+    assert isinstance(copied, Copied)
+    assert copied.is_new
+    assert copied.stored_bytes == sum(found.size_bytes for found in store.list())
+    again = run(copy_task(EXAMPLE, options=options), store)
+    assert again.outcome is Outcome.FOUND
+    assert storage.copy(SEGMENT, PARTS) == replace(copied, is_new=False)
+    assert joined(storage.fetch(SEGMENT)) == LOG
+    for part, content in PARTS.items():
+        if part is not SegmentPart.LOG:
+            assert storage.fetch_index(SEGMENT, part) == content
+
+
+@BOTH
+def test_f124_any_range_when_fetched_has_both_ends_in_it_and_no_byte_beyond(
+    store: LocalStore, options: CopyOptions
+) -> None:
+    """Ends are inclusive, an end beyond the log is cut to it, and none is its own."""
+    storage = TierStorage(store, PREFIX, options=options)
+    storage.copy(SEGMENT, PARTS)
+    rng = random.Random(11)
+    for _ in range(50):
+        first = rng.randrange(len(LOG))
+        last = rng.randrange(first, len(LOG) + 5000)
+        assert joined(storage.fetch(SEGMENT, first, last)) == LOG[first : last + 1]
+    assert joined(storage.fetch(SEGMENT, 7, 7)) == LOG[7:8]
+    assert joined(storage.fetch(SEGMENT, len(LOG) - 1)) == LOG[-1:]
+    assert joined(storage.fetch(SEGMENT, 0, 2**40)) == LOG
+
+
+@pytest.mark.parametrize(("first", "last"), [(5, 4), (-1, 4), (len(LOG), None)])
+def test_f124_range_that_nobody_can_mean_when_fetched_is_refused(
+    store: LocalStore, first: int, last: int | None
+) -> None:
+    """An end before the start, and a start where there is no byte, are the caller's mistakes."""
+    storage = TierStorage(store, PREFIX)
+    if last is not None:
+        # That is so whatever is there.
+        with pytest.raises(InvalidArgument):
+            storage.fetch(SEGMENT, first, last)
+    storage.copy(SEGMENT, PARTS)
+    with pytest.raises(InvalidArgument):
+        storage.fetch(SEGMENT, first, last)
+
+
+def test_f124_segment_that_is_not_there_when_read_is_absent_by_name(store: LocalStore) -> None:
+    """A missing object is a value of its own, whichever of the three it is."""
+    storage = TierStorage(store, PREFIX)
+    keys = object_keys(SEGMENT.id, SEGMENT.start_offset, PREFIX)
+    absent = Absent(keys[ObjectKind.MANIFEST])
+    assert storage.fetch(SEGMENT) == absent
+    assert storage.fetch_index(SEGMENT, SegmentPart.TXN_INDEX) == absent
+    storage.copy(SEGMENT, PARTS)
+    assert joined(storage.fetch(SEGMENT)) == LOG
+    store.delete(keys[ObjectKind.LOG])
+    assert storage.fetch(SEGMENT) == Absent(keys[ObjectKind.LOG])
+    assert storage.fetch_index(SEGMENT, SegmentPart.TXN_INDEX) == PARTS[SegmentPart.TXN_INDEX]
+    store.delete(keys[ObjectKind.INDEXES])
+    found = storage.fetch_index(SEGMENT, SegmentPart.TXN_INDEX)
+    assert found == Absent(keys[ObjectKind.INDEXES])
+
+
+def test_index_that_a_segment_does_not_have_when_fetched_is_none(store: LocalStore) -> None:
+    """No transaction was aborted in it: that is something else than an object that is missing."""
+    task = copy_task(EXAMPLE, FIRST)
+    run(task, store)
+    storage = TierStorage(store, PREFIX)
+    assert storage.fetch_index(task.segment, SegmentPart.TXN_INDEX) is None
+    report = report_on(EXAMPLE, FIRST)
+    content = content_of(EXAMPLE, SegmentPart.OFFSET_INDEX, report.parts[SegmentPart.OFFSET_INDEX])
+    assert not isinstance(content, Finding)
+    assert storage.fetch_index(task.segment, SegmentPart.OFFSET_INDEX) == content
+    with pytest.raises(InvalidArgument):
+        storage.fetch_index(task.segment, SegmentPart.LOG)
+
+
+def test_empty_index_when_fetched_is_empty(store: LocalStore) -> None:
+    """A small segment has an index without entries; nothing is asked of the store for it."""
+    storage = TierStorage(store, PREFIX)
+    storage.copy(SEGMENT, {**PARTS, SegmentPart.OFFSET_INDEX: b""})
+    assert storage.fetch_index(SEGMENT, SegmentPart.OFFSET_INDEX) == b""
+
+
+def test_f124_object_that_goes_away_while_it_is_read_is_told_once_at_the_end(
+    store: LocalStore,
+) -> None:
+    """What was given is given; the reason is the last item."""
+    size_bytes = 3 * FETCH_BYTES
+    segment = replace(SEGMENT, size_bytes=size_bytes)
+    storage = TierStorage(store, PREFIX)
+    storage.copy(segment, {**PARTS, SegmentPart.LOG: bytes(size_bytes)})
+    found = storage.fetch(segment)
+    assert not isinstance(found, Unreadable)
+    first = next(found)
+    assert isinstance(first, bytes)
+    assert len(first) == FETCH_BYTES
+    key = object_keys(SEGMENT.id, SEGMENT.start_offset, PREFIX)[ObjectKind.LOG]
+    store.delete(key)
+    assert list(found) == [Absent(key)]
+
+
+@BOTH
+def test_damaged_log_when_fetched_ends_with_the_reason(
+    store: LocalStore, folder: Path, options: CopyOptions
+) -> None:
+    """What was read before the damage is given, then a finding, and nothing behind it."""
+    storage = TierStorage(store, PREFIX, options=options)
+    storage.copy(SEGMENT, PARTS)
+    path = folder / object_keys(SEGMENT.id, SEGMENT.start_offset, PREFIX)[ObjectKind.LOG]
+    content = path.read_bytes()
+    path.write_bytes(content[:-9])
+    found = storage.fetch(SEGMENT, 1)
+    pieces = [found] if isinstance(found, Unreadable) else list(found)
+    assert isinstance(pieces[-1], LayoutFinding)
+    assert pieces[-1].kind is LayoutFault.LENGTH
+    if options.is_compressed:
+        path.write_bytes(content[:-9] + bytes(9))
+        found = storage.fetch(SEGMENT)
+        assert not isinstance(found, Unreadable)
+        *good, last = list(found)
+        assert b"".join(map(bytes, good)) == LOG[: 3 * 4096]  # type: ignore[arg-type]  # pieces
+        assert isinstance(last, LayoutFinding)
+        assert last.kind is LayoutFault.DAMAGED
+
+
+def test_encrypted_and_unreadable_manifests_when_read_are_named(store: LocalStore) -> None:
+    """What only brokers can read, and what nobody can, are two findings."""
+    storage = TierStorage(store, PREFIX)
+    key = object_keys(SEGMENT.id, SEGMENT.start_offset, PREFIX)[ObjectKind.MANIFEST]
+    encrypted = recorded("plain").replace(
+        b'"compression":', b'"encryption":{"dataKey":"k:eA==","aad":"eA=="},"compression":'
+    )
+    for content, fault in (
+        (encrypted, LayoutFault.ENCRYPTED),
+        (b"{}", LayoutFault.FIELD_MISSING),
+        (b"", LayoutFault.NOT_JSON),
+    ):
+        store.put(key, BytesContent(content))
+        found = storage.fetch(SEGMENT)
+        index = storage.fetch_index(SEGMENT, SegmentPart.TIME_INDEX)
+        for told in (found, index):
+            assert isinstance(told, LayoutFinding)
+            assert told.kind in (fault, LayoutFault.UNSUPPORTED)
+        assert found == index
+        storage.delete(SEGMENT)
+
+
+def test_f118_segment_when_it_is_deleted_twice_then_that_is_fine_both_times(
+    store: LocalStore,
+) -> None:
+    """All objects go, whether they were there or not, and what was remembered goes with them."""
+    storage = TierStorage(store, PREFIX)
+    storage.copy(SEGMENT, PARTS)
+    joined(storage.fetch(SEGMENT))
+    assert storage.delete(SEGMENT).is_done
+    assert not list(store.list())
+    assert isinstance(storage.fetch(SEGMENT), Absent)
+    assert storage.delete(SEGMENT).is_done
+
+
+def test_files_of_a_broker_when_copied_by_a_program_are_streamed(
+    tmp_path: Path, store: LocalStore
+) -> None:
+    """Parts may be files; one that is missing is a value, and leaves nothing."""
+    paths: dict[SegmentPart, Path | bytes] = {}
+    for part, content in PARTS.items():
+        paths[part] = tmp_path / part.value
+        (tmp_path / part.value).write_bytes(content)
+    storage = TierStorage(store, PREFIX)
+    absent = {**paths, SegmentPart.TIME_INDEX: tmp_path / "nothing"}
+    told = storage.copy(SEGMENT, absent)
+    assert isinstance(told, NotCopied)
+    assert told.outcome is Outcome.SOURCE_FAILED
+    assert not list(store.list())
+    assert isinstance(storage.copy(SEGMENT, paths), Copied)
+    assert joined(storage.fetch(SEGMENT)) == LOG
+    other = storage.copy(SEGMENT, {**paths, SegmentPart.TIME_INDEX: b"other" * 12})
+    assert isinstance(other, NotCopied)
+    assert other.outcome is Outcome.CONFLICT
+
+
+@pytest.mark.parametrize(
+    ("segment", "parts"),
+    [
+        (replace(SEGMENT, txn_index_empty=True), PARTS),
+        (replace(SEGMENT, size_bytes=len(LOG) - 1), PARTS),
+        (SEGMENT, {part: PARTS[part] for part in PARTS if part is not SegmentPart.TIME_INDEX}),
+    ],
+    ids=["transactions hidden", "other size", "part lacking"],
+)
+def test_segment_that_no_reader_could_use_when_copied_is_refused(
+    store: LocalStore, segment: SegmentMetadata, parts: dict[SegmentPart, Path | bytes]
+) -> None:
+    """What contradicts the metadata is a mistake of who calls, and nothing is written."""
+    with pytest.raises(InvalidArgument):
+        TierStorage(store, PREFIX).copy(segment, parts)
+    assert not list(store.list())
+
+
+def test_segment_whose_metadata_names_another_prefix_when_read_and_deleted_lies_there(
+    store: LocalStore,
+) -> None:
+    """Prefixes change, and objects stay where they are."""
+    TierStorage(store, "old/").copy(SEGMENT, PARTS)
+    storage = TierStorage(store, "new/")
+    assert isinstance(storage.fetch(SEGMENT), Absent)
+    named = replace(SEGMENT, custom_metadata=format_custom_metadata(CustomMetadata(prefix="old/")))
+    assert joined(storage.fetch(named, 0, 9)) == LOG[:10]
+    assert look(store, SEGMENT, "old/") is ObjectsFound.WHOLE
+    storage.delete(named)
+    assert look(store, SEGMENT, "old/") is ObjectsFound.NONE
+
+
+def test_manifests_that_are_remembered_when_many_are_read_are_few(store: LocalStore) -> None:
+    """Ranges of one segment ask for its manifest once; memory does not grow with segments."""
+    TierStorage(store, PREFIX).copy(SEGMENT, PARTS)
+    asked: list[str] = []
+
+    class Counted:
+        def get(self, key: str, first: int, last: int) -> object:
+            asked.append(key)
+            return store.get(key, first, last)
+
+    storage = TierStorage(Counted(), PREFIX)  # type: ignore[arg-type]  # all of a store that is needed
+    for start in range(3):
+        joined(storage.fetch(SEGMENT, start))
+    assert len([key for key in asked if key.endswith(ObjectKind.MANIFEST)]) == 1
+    first = copy_task(EXAMPLE, FIRST)
+    run(first, store)
+    keys = object_keys(first.segment_id, 0, PREFIX)
+    manifest = store.get(keys[ObjectKind.MANIFEST], 0, 10_000)
+    assert isinstance(manifest, bytes)
+    for label in range(MANIFESTS_KEPT):
+        other = started(label)
+        key = object_keys(other.id, other.start_offset, PREFIX)[ObjectKind.MANIFEST]
+        store.put(key, BytesContent(manifest))
+        assert storage.fetch_index(other, SegmentPart.TXN_INDEX) is None
+    joined(storage.fetch(SEGMENT))
+    assert len([key for key in asked if key == asked[0]]) == 2
+
+
+def test_storage_when_opened_by_its_address_then_reads_what_is_there(tmp_path: Path) -> None:
+    """An address is enough for a program; the store is closed with the storage."""
+    with open_storage(str(tmp_path / "objects"), options=ZSTD) as storage:
+        assert isinstance(storage.copy(SEGMENT, PARTS), Copied)
+    with open_storage(f"file://{tmp_path}/objects") as storage:
+        assert joined(storage.fetch(SEGMENT)) == LOG

@@ -1,0 +1,226 @@
+"""`rlmm tier` as people and programs call it: answers, exit codes, and how far a job is."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.metadata.ids import TopicIdPartition
+from tests.support import tree
+from tests.support.tier_command import Command, forget_environment, said_on_stderr, trees
+from tests.support.tier_places import JOBS, ORDERS, PAYMENTS, TierPlace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing of the machine's own environment says anything."""
+    forget_environment(monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> TierPlace:
+    """Two partitions with two segments each that can be copied."""
+    return TierPlace(tmp_path)
+
+
+@pytest.fixture
+def tier(place: TierPlace) -> Command:
+    """The command for it."""
+    return Command(place)
+
+
+def test_commands_when_used_one_after_the_other_then_say_what_was_done(tier: Command) -> None:
+    """Plan, run, run again, status, sweep: for people."""
+    planned = tier.plan()
+    assert planned.exit_code == 0
+    assert "4 to copy (56.4 KiB" in planned.stdout or "4 to copy" in planned.stdout
+    done = tier.run()
+    assert done.exit_code == 0, done.output
+    assert re.search(r"job \S+: 4 of 4 segments finished", done.stdout)
+    assert not said_on_stderr(done)
+    again = tier.run()
+    assert again.exit_code == 0
+    assert "nothing to do" in again.stdout
+    status = tier("status", *tier.store)
+    assert status.exit_code == 0
+    assert "ended" in status.stdout
+    swept = tier("sweep", *tier.store)
+    assert (swept.exit_code, "unfinished uploads" in swept.stdout) == (0, True)
+    tier.place.check_clean()
+
+
+def test_json_of_every_command_when_read_then_adds_up(tier: Command, tmp_path: Path) -> None:
+    """One document each and nothing beside it; sums are those of the rows."""
+    plan = json.loads(tier.plan("--output", "json").stdout)
+    assert sum(len(one["copies"]) for one in plan["partitions"]) == 4
+    report_file = tmp_path / "report.json"
+    done = tier.run("--output", "json", report=str(report_file))
+    report = json.loads(done.stdout)
+    assert json.loads(report_file.read_text()) == report
+    assert report["segments"] == {"finished": 4}
+    for name in ("logBytes", "storedBytes", "requests"):
+        assert report[name] == sum(copy[name] for copy in report["copies"])
+    assert report["isFine"] is True
+    jobs = json.loads(tier("status", *tier.store, "--output", "json").stdout)["jobs"]
+    assert [one["jobId"] for one in jobs] == [report["jobId"]]
+    assert jobs[0]["hasReport"]
+    swept = json.loads(tier("sweep", *tier.store, "--output", "json").stdout)
+    assert swept == {"uploads": []}
+    kept = next(key for key in tier.place.objects(JOBS) if key.endswith("report.json"))
+    assert json.loads((tier.place.folder / "store" / kept).read_text()) == report
+
+
+@pytest.mark.parametrize("command", ["plan", "dry-run"])
+def test_plan_when_made_then_changes_nothing_that_is_there(tier: Command, command: str) -> None:
+    """Metadata log and store stay byte for byte what they were."""
+    tier.run("--max-objects", "3")
+    # The mark of a clean end, and what is kept beside the log, are made anew at each opening.
+    before = trees(tier.place)
+    result = tier.plan() if command == "plan" else tier.run("--dry-run")
+    assert result.exit_code == 0
+    assert "3 to copy" in result.stdout
+    assert trees(tier.place) == before
+
+
+@pytest.mark.parametrize("command", ["plan", "dry-run"])
+def test_plan_when_nothing_is_there_yet_then_makes_nothing(
+    tier: Command, tmp_path: Path, command: str
+) -> None:
+    """An archive that was never begun is taken for empty; neither it nor the store is made."""
+    changes = {"embedded": str(tmp_path / "new"), "store": str(tmp_path / "objects")}
+    more = () if command == "plan" else ("--dry-run",)
+    result = tier("plan" if command == "plan" else "run", *tier.flags(**changes), *more)
+    assert result.exit_code == 0, result.output
+    assert "4 to copy" in result.stdout
+    assert not said_on_stderr(result)
+    assert not (tmp_path / "new").exists()
+    assert not (tmp_path / "objects").exists()
+
+
+def test_saved_plan_when_run_then_is_carried_out_and_once_only(
+    tier: Command, tmp_path: Path
+) -> None:
+    """What was reviewed is what is done; a second time it is stale, and nothing happens."""
+    file = tmp_path / "plan.json"
+    assert tier.plan("--topic", "pay*", save=str(file)).exit_code == 0
+    done = tier.run(plan=str(file))
+    assert done.exit_code == 0, done.output
+    assert {one.id.partition for one in tier.place.check()} == {PAYMENTS}
+    before = trees(tier.place)[0]
+    again = tier.run(plan=str(file))
+    assert again.exit_code == 2
+    assert "plan-stale" in again.stderr
+    assert trees(tier.place)[0] == before
+
+
+def test_plan_that_is_saved_when_no_log_is_there_yet_then_can_be_carried_out(
+    tier: Command, tmp_path: Path
+) -> None:
+    """It is a plan for one metadata log, which is begun for it; nothing else is made."""
+    changes = {"embedded": str(tmp_path / "new"), "store": str(tmp_path / "objects")}
+    file = tmp_path / "plan.json"
+    planned = tier.plan(save=str(file), **changes)
+    assert planned.exit_code == 0
+    assert "a new, empty log begins here" in planned.stderr
+    assert tier.run(plan=str(file), **changes).exit_code == 0
+
+
+def test_job_when_paused_by_the_command_then_the_mark_is_where_jobs_look(tier: Command) -> None:
+    """`pause` names the job that it asked; one that nobody knows is refused."""
+    tier.run()
+    jobs = json.loads(tier("status", *tier.store, "--output", "json").stdout)["jobs"]
+    paused = tier("pause", *tier.store, jobs[0]["jobId"])
+    assert paused.exit_code == 0
+    rows = json.loads(tier("status", *tier.store, "--output", "json").stdout)["jobs"]
+    assert rows[0]["isAskedToStop"]
+    unknown = tier("pause", *tier.store, "20260101T000000Z-nobody-000000")
+    assert (unknown.exit_code, len(said_on_stderr(unknown))) == (2, 1)
+
+
+def test_flags_when_given_as_variables_then_count_and_give_way_to_a_plan(
+    tier: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job that runs by the clock is configured once; a plan that it is handed has decided."""
+    file = tmp_path / "plan.json"
+    assert tier.plan(save=str(file)).exit_code == 0
+    monkeypatch.setenv("RLMM_TIER_PLAN_TOPIC", "pay*")
+    monkeypatch.setenv("RLMM_TIER_RUN_TOPIC", "pay*")
+    assert "2 to copy" in tier.plan().stdout
+    assert "4 of 4 segments finished" in tier.run(plan=str(file)).stdout
+
+
+# ---------------------------------------------------------------------------------- on a terminal
+
+
+SMALL_WAVES = """
+from rlmm.cli.main import main
+from spark_tiering.run import request
+request.SMALL_UNITS_OF_SLOT = 1
+main()
+"""
+"""`rlmm` that begins four small copies at a time, not hundreds."""
+
+
+def read_terminal(descriptor: int) -> bytes:
+    """What is shown next; nothing once nobody is on the other side."""
+    try:
+        return os.read(descriptor, 4096)
+    except OSError:
+        return b""
+
+
+def test_job_on_a_terminal_when_told_to_end_then_finishes_what_it_began_and_says_so(
+    tmp_path: Path,
+) -> None:
+    """One line is written anew again and again; after SIGTERM the rest is for the next job."""
+    more = [TopicIdPartition(ORDERS.topic_id, ORDERS.topic, number) for number in (7, 8)]
+    partitions = [ORDERS, PAYMENTS, *more]
+    place = TierPlace(tmp_path, partitions=partitions)
+    ours, theirs = os.openpty()
+    flags = Command(place).flags(max_requests_per_s="10")
+    with subprocess.Popen(
+        [sys.executable, "-c", SMALL_WAVES, "tier", "run", *flags, "--output", "json"],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        cwd=tree.ROOT,
+    ) as process:
+        os.close(theirs)
+        seen, is_told = b"", False
+        while piece := read_terminal(ours):
+            seen += piece
+            if not is_told and re.search(rb"[123] of 8 segments", seen):
+                process.send_signal(signal.SIGTERM)
+                is_told = True
+        answer, _ = process.communicate(timeout=60)
+    os.close(ours)
+    report = json.loads(answer)
+    assert process.returncode == 1, seen
+    assert report["stopped"] == "SIGTERM"
+    assert report["segments"] == {"finished": 4, "not-begun": 4}
+    assert b"\r\x1b[2K" in seen
+    assert b"what is on its way is finished first" in seen
+    assert b"s left\x1b[2m" not in seen
+    assert b"{" not in seen
+    assert len(place.check()) == 4
+    assert place.run().is_fine
+    place.check_clean()
+
+
+def test_job_without_a_terminal_when_run_then_logs_how_far_it_is(tier: Command) -> None:
+    """A line at the beginning and one at the end, and no control characters."""
+    result = tier.run()
+    lines = [json.loads(line)["message"] for line in result.stderr.splitlines()]
+    assert lines[0].startswith("0 of 4 segments")
+    assert lines[-1].startswith("4 of 4 segments")
+    assert len(lines) == 2
+    assert "\x1b" not in result.stderr

@@ -1,0 +1,172 @@
+"""What every access to the metadata does, whoever answers."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.errors import EventRejected, NotReady
+from rlmm.metadata.partitioner import metadata_partition_for
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.plan.inputs import PartitionImage
+from tests.support.builders import (
+    delete_finished,
+    delete_started,
+    finished,
+    segment_id,
+    started,
+    tp,
+)
+from tests.support.metadata_accesses import COUNT, KINDS, WAIT_S, access_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from rlmm.metadata.ids import TopicIdPartition
+
+PARTITIONS = [tp(partition=number) for number in range(8)]
+"""On several metadata partitions, and several on one."""
+
+
+@pytest.fixture(params=KINDS)
+async def access(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Any]:
+    """One of every kind, over an empty log."""
+    before = {thread.name for thread in threading.enumerate()}
+    async with access_of(request.param, tmp_path) as made:
+        yield made
+    after = {thread.name for thread in threading.enumerate()} - before
+    assert not {name for name in after if not name.startswith("asyncio_")}
+
+
+def place_of(partition: TopicIdPartition) -> int:
+    """The metadata partition of a user partition."""
+    return metadata_partition_for(partition.topic_id, partition.partition, COUNT)
+
+
+async def copied(access: Any, label: str, start: int, last: int, epoch: int = 0) -> Any:
+    """A copy is started and finished; its first event."""
+    first = started(label, start, last, {epoch: start})
+    assert (await access.publish(first, WAIT_S)).verdict == "applied"
+    assert (await access.publish(finished(label), WAIT_S)).verdict == "applied"
+    return first
+
+
+async def test_access_when_opened_then_says_whose_metadata_it_is(access: Any) -> None:
+    """Cluster, topic and how many partitions that has: what a plan is bound to."""
+    image = await access.image([tp()], {}, WAIT_S)
+    metadata = access.metadata
+    assert metadata.cluster_id
+    assert metadata.partition_count == COUNT
+    assert (image.cluster_id, image.topic_id, image.partition_count) == (
+        metadata.cluster_id,
+        metadata.topic_id,
+        COUNT,
+    )
+
+
+async def test_image_when_nothing_was_stored_then_every_partition_is_empty(access: Any) -> None:
+    """Empty, not absent, and each metadata partition has a position."""
+    image = await access.image(PARTITIONS, {tp(): [0, 1]}, WAIT_S)
+    assert {one.partition for one in image.partitions} == set(PARTITIONS)
+    assert set(image.partitions) == {PartitionImage(one) for one in PARTITIONS}
+    assert image.positions == dict.fromkeys(map(place_of, PARTITIONS), 0)
+    assert len(image.positions) > 1
+    nothing = await access.image([], {}, WAIT_S)
+    assert nothing.partitions == ()
+
+
+async def test_events_when_published_then_the_next_image_has_their_effect(access: Any) -> None:
+    """A copy through its whole life; its watermark outlives it where its epoch is asked for."""
+    partition = tp()
+    place = place_of(partition)
+    first = started("one", 0, 99, {3: 0, 5: 50})
+    published = await access.publish(first, WAIT_S)
+    assert (published.metadata_partition, published.offset) == (place, 0)
+    (image,) = (await access.image([partition], {}, WAIT_S)).partitions
+    assert image == PartitionImage(partition, (first,))
+    custom = b"\1\2"
+    published = await access.publish(finished("one", custom_metadata=custom), WAIT_S)
+    whole = await access.image([partition], {partition: [3, 4]}, WAIT_S)
+    (image,) = whole.partitions
+    assert [one.state for one in image.segments] == [SegmentState.COPY_SEGMENT_FINISHED]
+    assert image.segments[0].custom_metadata == custom
+    assert image.watermarks == ((3, 49), (5, 99))
+    assert whole.positions == {place: published.offset + 1}
+    await access.publish(delete_started("one", custom_metadata=custom), WAIT_S)
+    (image,) = (await access.image([partition], {}, WAIT_S)).partitions
+    assert [one.state for one in image.segments] == [SegmentState.DELETE_SEGMENT_STARTED]
+    await access.publish(delete_finished("one", custom_metadata=custom), WAIT_S)
+    (image,) = (await access.image([partition], {partition: [3]}, WAIT_S)).partitions
+    assert image == PartitionImage(partition, (), ((3, 49),))
+
+
+async def test_event_when_published_twice_then_a_duplicate(access: Any) -> None:
+    """A repeat is a success, and says that it was one."""
+    first = await copied(access, "one", 0, 99)
+    assert (await access.publish(finished("one"), WAIT_S)).verdict == "duplicate"
+    with pytest.raises(EventRejected):
+        await access.publish(first, WAIT_S)
+
+
+async def test_event_when_the_state_machine_refuses_it_then_nothing_is_stored(access: Any) -> None:
+    """What cannot take effect is said, and leaves no trace."""
+    with pytest.raises(EventRejected) as caught:
+        await access.publish(finished("nobody"), WAIT_S)
+    assert caught.value.stored_at is None
+    image = await access.image([tp()], {}, WAIT_S)
+    assert set(image.positions.values()) == {0}
+
+
+async def test_segment_when_asked_for_then_as_it_is_now(access: Any) -> None:
+    """Of a partition without anything, before, during and after its life."""
+    segment = segment_id("one")
+    assert await access.segment(segment, WAIT_S) is None
+    await copied(access, "one", 0, 99)
+    found = await access.segment(segment, WAIT_S)
+    assert found.state is SegmentState.COPY_SEGMENT_FINISHED
+    assert await access.segment(segment_id("two"), WAIT_S) is None
+    await access.publish(delete_started("one"), WAIT_S)
+    await access.publish(delete_finished("one"), WAIT_S)
+    assert await access.segment(segment, WAIT_S) is None
+
+
+async def test_image_when_there_are_many_segments_then_all_of_them(access: Any) -> None:
+    """More than one page, in the order of offsets."""
+    for number in range(1_050):
+        await access.publish(started(number + 1, number * 10, number * 10 + 9), WAIT_S)
+    (image,) = (await access.image([tp()], {}, WAIT_S)).partitions
+    assert [one.start_offset for one in image.segments] == [at * 10 for at in range(1_050)]
+
+
+async def test_f113_image_when_copies_go_on_meanwhile_then_of_one_moment_or_refused(
+    access: Any,
+) -> None:
+    """
+    What an image says is what so many events say, no more and no less; a partition that does not
+    keep still is refused.
+    """
+    partition, places = tp(), 20
+
+    async def write(first: int) -> None:
+        for at in range(first, places, 2):
+            await copied(access, f"s{at}", at * 10, at * 10 + 9)
+
+    writing = asyncio.gather(write(0), write(1))
+    taken = 0
+    while not (is_over := writing.done()) or not taken:
+        try:
+            image = await access.image([partition], {partition: [0]}, WAIT_S)
+        except NotReady:
+            continue
+        (found,) = image.partitions
+        done = [one for one in found.segments if one.state is SegmentState.COPY_SEGMENT_FINISHED]
+        assert image.positions == {place_of(partition): len(found.segments) + len(done)}
+        newest = max((one.last_offset for one in done), default=None)
+        assert found.watermarks == (() if newest is None else ((0, newest),))
+        taken += 1
+    await writing
+    assert is_over

@@ -1,0 +1,337 @@
+"""The metadata by a service: what is assigned, who may ask, and what moves meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import trustme
+
+from rlmm.assignment import Assignment
+from rlmm.errors import (
+    AppendUncertain,
+    ConfigError,
+    NotAssigned,
+    NotPermitted,
+    NotReady,
+    NotWritable,
+    OutcomeUnknown,
+    SidecarUnavailable,
+    WrongCluster,
+)
+from rlmm.log.memory_partition import AppendOutcome
+from rlmm.metadata.segment import PartitionDeleteState
+from spark_tiering.tier_metadata import sidecar
+from spark_tiering.tier_metadata.opening import open_metadata_access
+from spark_tiering.tier_metadata.settings import SidecarAccess
+from tests.support.access import ADMIN, READER, Pki, write_tokens
+from tests.support.builders import finished, partition_delete, segment_id, started, tp
+from tests.support.engines import World, until, until_open
+from tests.support.metadata_accesses import BROKER_ID, COUNT, WAIT_S, opened, serving
+from tests.support.sidecars import listening
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
+
+    from rlmm.engine import Engine
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.segment import SegmentMetadata
+
+EVERYTHING = Assignment.everything()
+
+
+def on(world: World, place: int, label: str = "one", start: int = 0) -> SegmentMetadata:
+    """A copy of a partition on a metadata partition."""
+    return started(segment_id(label, world.partition_on(place)), start, start + 9)
+
+
+@asynccontextmanager
+async def encrypted(
+    engine: Engine, folder: Path
+) -> AsyncIterator[tuple[SidecarAccess, dict[str, Any]]]:
+    """A service on TCP with TLS and tokens, and how it is asked by an administrator."""
+    pki = Pki(folder)
+    ca_file, token_file = folder / "ca.pem", folder / "token"
+    pki.authority.cert_pem.write_to_path(str(ca_file))
+    token_file.write_text(f"{ADMIN}\n")
+    door = pki.door(tokens_file=write_tokens(folder / "tokens"))
+    async with listening(engine, door=door, listen="127.0.0.1:0") as served:
+        said: dict[str, Any] = {"ca_file": str(ca_file), "token_file": str(token_file)}
+        yield SidecarAccess(f"127.0.0.1:{served.tcp[1]}", **said), said
+
+
+# ------------------------------------------------------------------------------- what moves
+
+
+async def test_f113_image_when_others_write_while_it_is_listed_then_of_one_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """
+    Somebody finishes a copy between two questions of an image: neither half of it is given alone.
+    """
+    world = World(COUNT)
+    segment = on(world, 1)
+    partition = segment.id.partition
+    loop = asyncio.get_running_loop()
+    listed: list[TopicIdPartition] = []
+    ask = sidecar._Questions.segments
+
+    async def store() -> None:
+        world.store(finished(segment.id))
+
+    def segments(self: Any, asked: TopicIdPartition) -> Iterator[SegmentMetadata]:
+        found = list(ask(self, asked))
+        listed.append(asked)
+        if len(listed) == 1:
+            asyncio.run_coroutine_threadsafe(store(), loop).result(WAIT_S)
+            self._client.segment(segment.id, linearizable=True)
+        return iter(found)
+
+    monkeypatch.setattr(sidecar._Questions, "segments", segments)
+    world.store(segment)
+    async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
+        image = await access.image([partition], {}, WAIT_S)
+    (found,) = image.partitions
+    assert [one.state.name for one in found.segments] == ["COPY_SEGMENT_FINISHED"]
+    assert found.watermarks == ((0, 9),)
+    assert image.positions == {1: 2}
+    assert len(listed) == 2
+
+
+async def test_image_when_something_was_stored_just_before_then_it_is_in_it() -> None:
+    """Whoever stored it, and although nobody told the service."""
+    world = World(COUNT)
+    async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
+        for number in range(20):
+            segment = on(world, 1, f"s{number}", number * 10)
+            world.store(segment)
+            image = await access.image([segment.id.partition], {}, WAIT_S)
+            assert len(image.partitions[0].segments) == number + 1
+            found = await access.segment(segment.id, WAIT_S)
+            assert found == segment
+
+
+async def test_image_when_a_partition_is_being_deleted_then_says_how_far() -> None:
+    """Also when nothing else is left of it."""
+    world = World(COUNT)
+    marked, gone = world.partition_on(0), world.partition_on(1)
+    world.store(partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED, marked))
+    for state in PartitionDeleteState:
+        world.store(partition_delete(state, gone))
+    async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
+        image = await access.image([marked, gone], {}, WAIT_S)
+    states = {one.partition: one.delete for one in image.partitions}
+    assert states == {
+        marked: PartitionDeleteState.DELETE_PARTITION_MARKED,
+        gone: PartitionDeleteState.DELETE_PARTITION_FINISHED,
+    }
+
+
+# ---------------------------------------------------------------------------- what is assigned
+
+
+async def test_image_when_not_all_is_assigned_then_the_rest_is_left_out_for_everybody() -> None:
+    """
+    A service answers administrators about its neighbours, too, but not as of now: such a partition
+    is missing, and where none is assigned that is said. Nothing is stored there either.
+    """
+    world = World(COUNT)
+    first, second = on(world, 0), on(world, 1)
+    neighbour = next(
+        one for one in (tp("others", number) for number in range(99)) if world.place(one) == 0
+    )
+    world.store(first, second)
+    only = Assignment.of_user([first.id.partition])
+    async with serving(world, assignment=only) as settings, opened(settings) as access:
+        asked = [first.id.partition, second.id.partition]
+        image = await access.image(asked, {}, WAIT_S)
+        assert [one.partition for one in image.partitions] == [first.id.partition]
+        with pytest.raises(NotAssigned):
+            await access.image([second.id.partition, neighbour], {}, WAIT_S)
+        for refused in (second.id.partition, neighbour):
+            with pytest.raises(NotAssigned):
+                await access.publish(started(segment_id("new", refused)), WAIT_S)
+            with pytest.raises(NotAssigned):
+                await access.segment(segment_id("new", refused), WAIT_S)
+    assert world.topic.partitions[1].next_offset == 1
+
+
+async def test_sidecar_when_asked_as_a_broker_then_is_assigned_and_gives_it_back() -> None:
+    """It need not know beforehand, and keeps nothing for who has gone."""
+    world = World(COUNT)
+    segment = on(world, 2)
+    world.store(segment)
+    async with (
+        world.engine(assignment=Assignment.awaited()) as engine,
+        listening(engine, follows_brokers=True) as served,
+    ):
+        settings = SidecarAccess(str(served.path), broker_id=BROKER_ID)
+        async with opened(settings) as access:
+            image = await access.image([segment.id.partition], {}, WAIT_S)
+            assert image.partitions[0].segments == (segment,)
+            published = await access.publish(finished(segment.id), WAIT_S)
+            assert published.verdict == "applied"
+            assert segment.id.partition in engine.assignment.user
+        await until(lambda: not engine.assignment.user, WAIT_S)
+
+
+# ------------------------------------------------------------------------------- who may ask
+
+
+async def test_sidecar_when_who_asks_may_only_read_then_images_and_no_events() -> None:
+    """A plan needs no more than a reader's role."""
+    world = World(COUNT)
+    segment = on(world, 0)
+    async with (
+        serving(world, assignment=EVERYTHING, role="reader") as settings,
+        opened(settings) as access,
+    ):
+        await access.image([segment.id.partition], {}, WAIT_S)
+        with pytest.raises(NotPermitted):
+            await access.publish(segment, WAIT_S)
+
+
+async def test_sidecar_when_it_only_observes_then_images_and_no_events() -> None:
+    """What it may not write is refused before anything is stored."""
+    world = World(COUNT)
+    segment = on(world, 0)
+    async with (
+        serving(world, assignment=EVERYTHING, options={"is_observer": True}) as settings,
+        opened(settings) as access,
+    ):
+        await access.image([segment.id.partition], {}, WAIT_S)
+        with pytest.raises(NotWritable):
+            await access.publish(segment, WAIT_S)
+
+
+async def test_sidecar_when_reached_by_tls_with_a_token_then_trusts_and_is_trusted(
+    tmp_path: Path,
+) -> None:
+    """With the right authority and token; with wrong ones a clear error, and no token in it."""
+    world = World(COUNT)
+    other, wrong = tmp_path / "other.pem", tmp_path / "wrong"
+    trustme.CA().cert_pem.write_to_path(str(other))
+    async with world.engine(assignment=EVERYTHING) as engine:
+        await until_open(engine, *range(COUNT))
+        async with encrypted(engine, tmp_path) as (settings, said):
+            async with opened(settings) as access:
+                await access.publish(on(world, 0), WAIT_S)
+            wrong.write_text("nobody-has-this-token")
+            with pytest.raises(NotPermitted) as caught:
+                async with opened(
+                    SidecarAccess(settings.address, **said | {"token_file": str(wrong)})
+                ):
+                    pass
+            assert "nobody-has" not in str(caught.value)
+            distrusting = SidecarAccess(
+                settings.address, **said | {"ca_file": str(other)}, timeout_ms=500
+            )
+            with pytest.raises(SidecarUnavailable, match="certificate"):
+                async with opened(distrusting):
+                    pass
+            wrong.write_text(READER)
+            reader = SidecarAccess(settings.address, **said | {"token_file": str(wrong)})
+            async with opened(reader) as access:
+                with pytest.raises(NotPermitted):
+                    await access.publish(on(world, 1), WAIT_S)
+
+
+async def test_sidecar_when_it_serves_another_cluster_then_refused() -> None:
+    """Before anything is asked."""
+    async with serving(World(COUNT), assignment=EVERYTHING, cluster_id="other") as settings:
+        with pytest.raises(WrongCluster):
+            async with opened(settings):
+                pass
+
+
+# ------------------------------------------------------------------------------- what fails
+
+
+@pytest.mark.parametrize("outcome", [AppendOutcome.UNCERTAIN_STORED, AppendOutcome.UNCERTAIN_LOST])
+async def test_f126_event_when_the_log_does_not_say_whether_it_is_stored_then_it_is_once(
+    outcome: AppendOutcome,
+) -> None:
+    """It is looked for, and stored again only where it is not there."""
+    world = World(COUNT)
+    segment = on(world, 1)
+    async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
+        for event in (segment, finished(segment.id)):
+            world.script.plan_appends(1, outcome)
+            assert (await access.publish(event, WAIT_S)).metadata_partition == 1
+        image = await access.image([segment.id.partition], {}, WAIT_S)
+    (found,) = image.partitions
+    assert [one.state.name for one in found.segments] == ["COPY_SEGMENT_FINISHED"]
+    assert image.positions == {1: 2}
+
+
+async def test_event_when_its_verdict_is_not_heard_in_time_then_unknown_and_where_it_is() -> None:
+    """It is stored, and nobody could look: the caller has to, before anything is done on it."""
+    world = World(COUNT)
+    segment = on(world, 1)
+    async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
+        await access.image([segment.id.partition], {}, WAIT_S)
+        world.script.stall(1)
+        with pytest.raises((OutcomeUnknown, AppendUncertain)):
+            await access.publish(segment, 0.6)
+        world.script.resume(1)
+        assert await access.segment(segment.id, WAIT_S) == segment
+    assert world.topic.partitions[1].next_offset == 1
+
+
+@pytest.mark.parametrize("kept", ["", "two tokens", "ä" * 20, "x" * 5_000])
+def test_token_when_the_file_holds_none_then_said_without_showing_it(
+    kept: str, tmp_path: Path
+) -> None:
+    """One line that names the file."""
+    path = tmp_path / "token"
+    path.write_text(kept)
+    before = set(threading.enumerate())
+    with pytest.raises(ConfigError, match=str(path)) as caught:
+        open_metadata_access(SidecarAccess("127.0.0.1:1", token_file=str(path)))
+    assert not kept or kept not in str(caught.value)
+    assert set(threading.enumerate()) == before
+
+
+@pytest.mark.parametrize("said", ["ca_file", "certificate_file"])
+@pytest.mark.parametrize("kept", [None, b"no certificate"])
+def test_tls_when_a_file_cannot_be_used_then_said(
+    said: str, kept: bytes | None, tmp_path: Path
+) -> None:
+    """One line that names it, before anything is dialled."""
+    path = tmp_path / "file.pem"
+    if kept is not None:
+        path.write_bytes(kept)
+    with pytest.raises(ConfigError, match=r"file\.pem"):
+        open_metadata_access(SidecarAccess("127.0.0.1:1", **{said: str(path)}))  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="none"):
+        open_metadata_access(SidecarAccess("127.0.0.1:1", token_file=str(tmp_path / "none")))
+
+
+def test_sidecar_when_nobody_is_there_then_said_in_time(tmp_path: Path) -> None:
+    """And no thread is left."""
+    before = set(threading.enumerate())
+    with pytest.raises(SidecarUnavailable):
+        open_metadata_access(SidecarAccess(str(tmp_path / "s"), timeout_ms=200))
+    assert set(threading.enumerate()) == before
+
+
+async def test_sidecar_when_it_has_not_reached_its_log_then_not_ready_in_time() -> None:
+    """Which is waited for as long as is said; what is not reached by then is told."""
+    world = World(COUNT)
+    world.script.lose_brokers()
+    async with serving(world, assignment=Assignment.nothing(), timeout_ms=400) as settings:
+        with pytest.raises(NotReady):
+            async with opened(settings):
+                pass
+
+
+async def test_image_when_its_time_is_up_then_not_ready() -> None:
+    """No listing outlasts its deadline."""
+    world = World(COUNT)
+    async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
+        with pytest.raises(NotReady):
+            await access.image([tp(partition=at) for at in range(50)], {}, 1e-9)

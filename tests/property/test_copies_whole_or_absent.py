@@ -1,0 +1,119 @@
+"""Whatever fails at whatever call of a copy: the segment is in the store whole, or not at all."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_tiering.keys import ObjectKind, object_key
+from spark_tiering.plan.inputs import ObjectsFound
+from spark_tiering.plan.reasons import Action
+from spark_tiering.stores.local import LocalStore
+from spark_tiering.stores.local_settings import LocalSettings
+from spark_tiering.stores.outcomes import ObjectFacts
+from spark_tiering.work.ending import delete_objects
+from spark_tiering.work.looking import look
+from spark_tiering.work.tasks import CopyTask, Outcome
+from tests.support.copy_tasks import (
+    PLAIN,
+    SECOND,
+    ZSTD,
+    Time,
+    assert_equals_source,
+    copy_task,
+    run,
+)
+from tests.support.failing_copies import FailingFiles, SourceTrouble, StoreTrouble, failing
+from tests.support.segments import MemoryFiles, example_partition
+
+EXAMPLE = example_partition()
+LOG = SECOND.file(".log")
+STORE_CALLS, SOURCE_CALLS = 16, 40
+"""More than a copy of the example makes."""
+
+STORE_TROUBLES = st.dictionaries(
+    st.integers(0, STORE_CALLS), st.sampled_from(StoreTrouble), max_size=3
+)
+SOURCE_TROUBLES = st.dictionaries(
+    st.integers(0, SOURCE_CALLS), st.sampled_from(SourceTrouble), max_size=2
+)
+
+
+def judge(task: CopyTask, store: LocalStore, files: MemoryFiles, *, is_done: bool) -> None:
+    """A manifest only where the whole segment is, and a whole segment where it is said to be."""
+    key = object_key(task.segment_id, task.start_offset, ObjectKind.MANIFEST, task.prefix)
+    has_manifest = isinstance(store.head(key), ObjectFacts)
+    found = look(store, task.segment, task.prefix)
+    assert has_manifest or not is_done
+    assert (found is ObjectsFound.WHOLE) == has_manifest
+    assert has_manifest or found in (ObjectsFound.NONE, ObjectsFound.PARTIAL)
+    if has_manifest:
+        assert_equals_source(task, store, files)
+    assert not list(store.open_uploads())
+
+
+@given(
+    store_troubles=STORE_TROUBLES,
+    source_troubles=SOURCE_TROUBLES,
+    seconds_each=st.sampled_from([0.0, 0.0, 2.5, 3.0, 3.5, 4.0, 10.0]),
+    is_compressed=st.booleans(),
+    again=st.sampled_from([Action.COPY, Action.RESUME]),
+)
+def test_f102_f108_f121_copy_when_anything_fails_then_is_whole_or_absent_and_a_repeat_ends_it(
+    store_troubles: dict[int, StoreTrouble],
+    source_troubles: dict[int, SourceTrouble],
+    seconds_each: float,
+    *,
+    is_compressed: bool,
+    again: Action,
+) -> None:
+    """No manifest without a whole segment; what failed can be repeated, also when resumed."""
+    options = ZSTD if is_compressed else PLAIN
+    source = FailingFiles(EXAMPLE, LOG, source_troubles)
+    with tempfile.TemporaryDirectory() as folder:
+        store = LocalStore(LocalSettings(Path(folder) / "objects", is_synced=False))
+        task = copy_task(source, options=options, planned_from=EXAMPLE)
+        flaky = failing(store, store_troubles)
+        result = run(task, flaky, Time(step_s=seconds_each))
+        if not (store_troubles or source_troubles or seconds_each):
+            assert result.outcome is Outcome.COPIED
+        assert result.outcome not in (Outcome.CONFLICT, Outcome.STOPPED)
+        judge(task, store, EXAMPLE, is_done=result.outcome.is_done)
+        healthy = replace(task, files=EXAMPLE, action=again)
+        repeated = run(healthy, store)
+        assert repeated.outcome.is_done, repeated
+        judge(healthy, store, EXAMPLE, is_done=True)
+        assert run(replace(task, action=Action.COMPLETE), store).outcome is Outcome.FOUND
+
+
+@given(
+    store_troubles=STORE_TROUBLES,
+    deletion_troubles=st.dictionaries(
+        st.integers(0, 5), st.sampled_from([StoreTrouble.AWAY]), max_size=3
+    ),
+)
+def test_f108_f118_copy_when_it_is_ended_then_nothing_is_left_however_often_that_fails(
+    store_troubles: dict[int, StoreTrouble], deletion_troubles: dict[int, StoreTrouble]
+) -> None:
+    """A deletion tells whether it is done, takes the manifest first, and can be repeated."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = LocalStore(LocalSettings(Path(folder) / "objects", is_synced=False))
+        task = copy_task(EXAMPLE)
+        run(task, failing(store, store_troubles))
+        place = (task.segment_id, task.start_offset, task.prefix)
+        flaky = failing(store, deletion_troubles)
+        ended = delete_objects(flaky, *place)
+        found = look(store, task.segment, task.prefix)
+        if ended.is_done:
+            assert found is ObjectsFound.NONE
+        else:
+            assert ended.detail
+            assert found is not ObjectsFound.DAMAGED
+        assert delete_objects(store, *place).is_done
+        assert delete_objects(store, *place).is_done
+        assert look(store, task.segment, task.prefix) is ObjectsFound.NONE
+        assert not list(store.list())

@@ -1,0 +1,291 @@
+"""
+A stock broker that copies less than is written, and jobs that adopt what is left to copy.
+
+Jobs run in threads of their own, while a producer goes on writing; where one dies, it does so after
+the effect of a call that was named.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from aiokafka.errors import KafkaError
+
+from rlmm.log.kafka.metadata_api import EARLIEST, EARLIEST_LOCAL, LATEST_TIERED
+from rlmm.metadata.segment import SegmentState
+from rlmm.records.batch import Batch, walk
+from rlmm.records.records import Record
+from spark_tiering.adopt.adoption import abort, adopt, resume
+from spark_tiering.adopt.steps import WindowOptions
+from spark_tiering.adopt.topic_hands import TopicHands
+from spark_tiering.adopt.window import Window
+from spark_tiering.jobs.job_store import Topic
+from spark_tiering.keys import ObjectKind, object_keys
+from spark_tiering.plan.reasons import Mode
+from spark_tiering.plan.rules import Filters
+from spark_tiering.run.job import nobody_stops
+from spark_tiering.run.life import open_life, stop_signs
+from spark_tiering.run.request import ClusterAccess, JobRequest, Waits
+from spark_tiering.run.surroundings import open_surroundings
+from spark_tiering.sources.cluster import TierCluster
+from spark_tiering.sources.settings import LogDirSettings
+from spark_tiering.stores.local_settings import LocalSettings
+from spark_tiering.tier_metadata.opening import open_metadata_access
+from spark_tiering.tier_metadata.settings import EmbeddedAccess
+from tests.kafka.clients import producer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable
+    from pathlib import Path
+
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.adopt.outcomes import TopicOutcome
+    from spark_tiering.adopt.report import AdoptionReport
+    from spark_tiering.plan.inputs import PartitionImage
+    from spark_tiering.run.progress import Progress
+    from spark_tiering.tier_metadata.protocol import TierMetadata
+    from tests.kafka.login import Login
+
+PREFIX = "tier/"
+SLOW_COPYING = {
+    "remote.log.manager.copy.max.bytes.per.second": "8192",
+    "remote.log.manager.copier.thread.pool.size": "50",
+}
+"""
+Half a segment a second: there is always something left for us. Each partition that waits for its
+share keeps a thread, and without one no copy task begins, so there have to be enough.
+"""
+ADOPTED_TOPIC = {
+    "retention.ms": "86400000",
+    "local.retention.ms": "1000",
+    "local.retention.bytes": "1",
+}
+"""Set on the topic itself, beside what every topic has that tiers here; its size has no bound."""
+QUICK = WindowOptions(
+    quiet_ms=400, quiet_max_ms=30_000, taken_up_ms=30_000, pause_ms=50, rounds_max=2
+)
+
+
+class Killed(BaseException):
+    """The driver is gone; nothing of it runs any more."""
+
+
+@dataclass
+class Death:
+    """After which call a driver dies: the *number*-th of that name, counted from 1."""
+
+    call: str
+    number: int = 1
+    seen: int = field(default=0, init=False)
+
+    def passed(self, call: str) -> None:
+        """One more call has taken effect."""
+        self.seen += call == self.call
+        if call == self.call and self.seen == self.number:
+            raise Killed
+
+    def progress(self, progress: Progress) -> None:
+        """So many copies have come back."""
+        if self.call == "copies" and progress.segments >= self.number:
+            raise Killed
+
+
+class DyingHands:
+    """The hands of a job that dies."""
+
+    def __init__(self, hands: TopicHands, death: Death) -> None:
+        self._hands = hands
+        self._death = death
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._hands, name)
+        if not callable(found):
+            return found
+
+        def call(*args: object, **options: object) -> object:
+            told = found(*args, **options)
+            self._death.passed(name)
+            return told
+
+        return call
+
+
+@dataclass
+class Adopter:
+    """Jobs for one cluster whose log folders are seen from here, and what they left."""
+
+    login: Login
+    folders: tuple[str, ...]
+    store: Path
+
+    def request(self, topic: str, mode: Mode = Mode.ADOPT) -> JobRequest:
+        """What is asked for one topic."""
+        return JobRequest(
+            mode,
+            LogDirSettings(self.folders),
+            EmbeddedAccess(bootstrap_servers=self.login.bootstrap),
+            LocalSettings(self.store),
+            prefix=PREFIX,
+            cluster=ClusterAccess(self.login.bootstrap),
+            filters=Filters(topics=(topic,)),
+            waits=Waits(publish_s=20, ready_s=20, unit_s=60),
+        )
+
+    # ------------------------------------------------------------------------------- the jobs
+
+    async def adopt(self, topic: str, options: WindowOptions = QUICK) -> TopicOutcome:
+        """One job, from its beginning to its end."""
+        return await self._run(topic, lambda at: adopt(at, options))
+
+    async def resume(self, topic: str) -> TopicOutcome:
+        """Take its window up."""
+        return await self._run(topic, lambda at: resume(at, topic, QUICK))
+
+    async def abort(self, topic: str) -> TopicOutcome:
+        """Give its window up."""
+        return await self._run(topic, lambda at: abort(at, topic, QUICK))
+
+    async def _run(self, topic: str, way: Callable[[Any], AdoptionReport]) -> TopicOutcome:
+        def run() -> TopicOutcome:
+            with open_surroundings(self.request(topic)) as at:
+                (outcome,) = way(at).topics
+                return outcome
+
+        return await asyncio.to_thread(run)
+
+    async def die(self, topic: str, death: Death) -> bool:
+        """One job that dies; whether it did before it was over."""
+
+        def run() -> bool:
+            with (
+                open_surroundings(self.request(topic)) as at,
+                open_life(at, Mode.ADOPT) as life,
+            ):
+                assert at.cluster is not None
+                facts = at.cluster.partition_facts(lambda name: name == topic)
+                claimed = Topic(topic, next(iter(facts)).topic_id)
+                life.claim(at, [claimed])
+                signs = stop_signs(at, life.records, nobody_stops)
+                hands = TopicHands(at, claimed, life, signs, on_progress=death.progress)
+                try:
+                    Window(topic, DyingHands(hands, death), QUICK).adopt()
+                except Killed:
+                    return True
+                return False
+
+        return await asyncio.to_thread(run)
+
+    # --------------------------------------------------------------------------------- facts
+
+    def _of_cluster(self, ask: Callable[[TierCluster], Any]) -> Any:
+        with TierCluster(self.login.bootstrap) as cluster:
+            return ask(cluster)
+
+    async def explicit(self, topic: str) -> dict[str, str | None]:
+        """All that is set on the topic itself."""
+        told = await asyncio.to_thread(
+            self._of_cluster, lambda cluster: cluster.topic_settings([topic], None)
+        )
+        return {name: one.value for name, one in told[topic].items() if one.is_explicit}
+
+    async def change(self, topic: str, settings: dict[str, str]) -> None:
+        """Set something on the topic."""
+        await asyncio.to_thread(
+            self._of_cluster, lambda cluster: cluster.alter_topic_settings(topic, settings)
+        )
+
+    async def ends(self, topic: str) -> tuple[int, int, int]:
+        """Of partition 0: the log start, the local start, and the highest tiered offset."""
+
+        def ask(cluster: TierCluster) -> tuple[int, int, int]:
+            (partition,) = cluster.partition_facts(lambda name: name == topic)
+            ends = [
+                cluster.offsets([partition], time).get(partition, -1)
+                for time in (EARLIEST, EARLIEST_LOCAL, LATEST_TIERED)
+            ]
+            return ends[0], ends[1], ends[2]
+
+        found: tuple[int, int, int] = await asyncio.to_thread(self._of_cluster, ask)
+        return found
+
+    async def metadata(
+        self, work: Callable[[TierMetadata, TopicIdPartition], Any], topic: str
+    ) -> Any:
+        """Do something with the metadata, given partition 0 of the topic."""
+
+        def run() -> Any:
+            with TierCluster(self.login.bootstrap) as cluster:
+                (partition,) = cluster.partition_facts(lambda name: name == topic)
+            opened = open_metadata_access(EmbeddedAccess(bootstrap_servers=self.login.bootstrap))
+            try:
+                return work(opened, partition)
+            finally:
+                opened.close()
+
+        return await asyncio.to_thread(run)
+
+    async def image(self, topic: str) -> PartitionImage:
+        """What the metadata says of partition 0."""
+
+        def read(metadata: TierMetadata, partition: TopicIdPartition) -> PartitionImage:
+            (image,) = metadata.image([partition], {}, 20).partitions
+            return image
+
+        found: PartitionImage = await self.metadata(read, topic)
+        return found
+
+    def is_ours(self, segment: SegmentMetadata) -> bool:
+        """Whether a job of ours has made it."""
+        return segment.broker_id == -1
+
+    def log_of(self, segment: SegmentMetadata) -> bytes:
+        """The log that our store has of a segment."""
+        key = object_keys(segment.id, segment.start_offset, PREFIX)[ObjectKind.LOG]
+        return (self.store / key).read_bytes()
+
+
+@contextlib.asynccontextmanager
+async def producing(login: Login, topic: str) -> AsyncIterator[list[bytes]]:
+    """Records are written all the time, to partition 0; those acknowledged, in order."""
+    written: list[bytes] = []
+
+    async def write() -> None:
+        async with producer(login) as client:
+            while True:
+                value = b"%08d" % len(written) + b"x" * 492
+                with contextlib.suppress(KafkaError):  # of a busy machine: it is sent once more
+                    await client.send_and_wait(topic, value, partition=0)
+                    written.append(value)
+
+    task = asyncio.create_task(write())
+    try:
+        yield written
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+def values_of(logs: Iterable[bytes]) -> set[bytes]:
+    """The values of all records in some logs."""
+    return {
+        record.value or b""
+        for log in logs
+        for batch in walk(log)
+        if isinstance(batch, Batch)
+        for record in batch.records()
+        if isinstance(record, Record)
+    }
+
+
+def finished_ranges(image: PartitionImage) -> list[tuple[int, int]]:
+    """What is finished, in order, as [start, next)."""
+    return sorted(
+        (one.start_offset, one.last_offset + 1)
+        for one in image.segments
+        if one.state is SegmentState.COPY_SEGMENT_FINISHED
+    )

@@ -1,0 +1,139 @@
+"""Tasks of copies in a line each, and what is in a store when one has ended."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rlmm.metadata.ids import Uuid
+from spark_tiering.plan.reasons import Action
+from spark_tiering.segments.companions import content_of
+from spark_tiering.segments.findings import Finding, SegmentPart
+from spark_tiering.segments.inspection import USUAL_RULES
+from spark_tiering.segments.listing import ListedSegment, list_segments
+from spark_tiering.storage import TierStorage
+from spark_tiering.stores.local_settings import LocalSettings
+from spark_tiering.work.copying import carry_out
+from spark_tiering.work.inspecting import inspect_with_state
+from spark_tiering.work.tasks import CopyOptions, CopyTask
+from spark_tiering.work.throttle import UNBOUND, Pace, Throttle
+from spark_tiering.work.watched import Watch
+from tests.support.builders import tp
+
+if TYPE_CHECKING:
+    from rlmm.metadata.ids import TopicIdPartition
+    from spark_tiering.segments.files import PartitionFiles
+    from spark_tiering.segments.inspection import InspectionRules
+    from spark_tiering.segments.parts import SegmentReport
+    from spark_tiering.stores.opening import StoreSettings
+    from spark_tiering.stores.protocol import ObjectStore
+    from spark_tiering.work.tasks import CopyResult
+
+ORDERS = tp("orders", 3)
+UUID = Uuid(bytes(range(16, 32)))
+FIRST, SECOND = ListedSegment(0, 120), ListedSegment(120, 251)
+"""Of the example partition; the second has an aborted transaction."""
+PREFIX = "kafka/"
+PLAIN = CopyOptions(chunk_bytes=4096)
+ZSTD = CopyOptions(is_compressed=True, chunk_bytes=4096)
+NOWHERE = LocalSettings(Path("nowhere"))
+"""For tasks whose store is handed over beside them."""
+
+
+def report_on(
+    files: PartitionFiles, listed: ListedSegment, rules: InspectionRules = USUAL_RULES
+) -> SegmentReport:
+    """What reading a segment tells."""
+    return inspect_with_state(files, listed, list_segments(files.facts()), 0, rules)
+
+
+def copy_task(
+    files: PartitionFiles,
+    listed: ListedSegment = SECOND,
+    store: StoreSettings = NOWHERE,
+    options: CopyOptions = PLAIN,
+    **changes: Any,
+) -> CopyTask:
+    """The task of a segment as it was planned from *files*; *changes* are other values of it."""
+    partition: TopicIdPartition = changes.pop("partition", ORDERS)
+    planned_from: PartitionFiles = changes.pop("planned_from", files)
+    report = report_on(planned_from, listed)
+    assert listed.next_offset is not None
+    said: dict[str, Any] = {
+        "uuid": UUID,
+        "start_offset": listed.base_offset,
+        "last_offset": listed.next_offset - 1,
+        "size_bytes": report.size_bytes,
+        "epochs": report.epochs,
+        "max_timestamp_ms": report.max_timestamp_ms,
+        "txn_index_empty": report.txn_index_empty,
+        "log_start": 0,
+        "prefix": PREFIX,
+        "broker_id": 1,
+        "event_timestamp_ms": 1_700_000_300_000,
+        "job_id": "job-20231114",
+        "pace": UNBOUND,
+        "deadline_s": 600.0,
+        "action": Action.COPY,
+    }
+    return CopyTask(
+        partition=partition, files=files, store=store, options=options, **(said | changes)
+    )
+
+
+@dataclass
+class Time:
+    """Time that passes only when somebody sleeps, or by *step_s* whenever it is asked for."""
+
+    now_s: float = 1000.0
+    step_s: float = 0.0
+    slept: list[float] = field(default_factory=list)
+
+    def clock(self) -> float:
+        """The time."""
+        self.now_s += self.step_s
+        return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        self.slept.append(seconds)
+        self.now_s += seconds
+
+
+def watch(time: Time | None = None, deadline_s: float = 600.0, pace: Pace = UNBOUND) -> Watch:
+    """A watch by a time of the test's."""
+    time = time or Time()
+    return Watch(deadline_s, Throttle(pace, time.clock, time.sleep), time.clock)
+
+
+def run(task: CopyTask, store: ObjectStore, time: Time | None = None) -> CopyResult:
+    """Carry out one task; nobody sleeps."""
+    return carry_out(task, store, watch(time, task.deadline_s, task.pace))
+
+
+def digest_read_back(task: CopyTask, store: ObjectStore) -> str:
+    """SHA-256 of the log as a reader of the tier gets it."""
+    found = TierStorage(store, task.prefix).fetch(task.segment)
+    assert not isinstance(found, tuple), found
+    digest = hashlib.sha256()
+    for piece in found:  # type: ignore[union-attr]  # a finding fails here
+        assert isinstance(piece, bytes | memoryview), piece
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def assert_equals_source(task: CopyTask, store: ObjectStore, files: PartitionFiles) -> None:
+    """What the tier gives of a segment is the source, the log and each index."""
+    listed = ListedSegment(task.start_offset, task.last_offset + 1)
+    log = files.read(listed.file(".log"), 0, 1 << 40)
+    assert digest_read_back(task, store) == hashlib.sha256(log).hexdigest()
+    storage = TierStorage(store, task.prefix)
+    report = report_on(files, listed)
+    for part in SegmentPart:
+        if part is not SegmentPart.LOG:
+            expected = report.parts.get(part)
+            content = None if expected is None else content_of(files, part, expected)
+            assert not isinstance(content, Finding)
+            assert storage.fetch_index(task.segment, part) == content

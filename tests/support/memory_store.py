@@ -1,0 +1,118 @@
+"""A store of objects in memory, which can be told what becomes of the next calls."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from spark_tiering.stores.content import BytesContent, sum_of
+from spark_tiering.stores.outcomes import (
+    Absent,
+    AlreadyThere,
+    Conflict,
+    Listed,
+    ObjectFacts,
+    OutOfRange,
+    StoreTraits,
+    Unknown,
+    Written,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from spark_tiering.stores.content import Content, Stream
+    from spark_tiering.stores.outcomes import GetOutcome, OpenUpload, PutOutcome
+
+NOW_MS = 1_700_000_000_000
+
+
+class MemoryStore:
+    """
+    Keeps the contract of `ObjectStore`, as one who sees each call of one thread.
+
+    *before* is called with the name of each call and its key, and may raise what a store does.
+    """
+
+    def __init__(
+        self,
+        objects: dict[str, bytes] | None = None,
+        before: Callable[[str, str], None] = lambda name, key: None,
+    ) -> None:
+        self.objects = {} if objects is None else objects
+        self.before = before
+        self.calls: list[tuple[str, str]] = []
+        self.next_puts: deque[str] = deque()
+        """What becomes of the next puts: `landed` and `lost` are unknown, `fine` is nothing."""
+        self.modified_ms: dict[str, int] = {}
+
+    def _begin(self, name: str, key: str) -> None:
+        self.before(name, key)
+        self.calls.append((name, key))
+
+    def put(self, key: str, content: Content) -> PutOutcome:
+        """As `ObjectStore.put`."""
+        self._begin("put", key)
+        said = self.next_puts.popleft() if self.next_puts else "fine"
+        if said == "lost":
+            return Unknown("no answer came")
+        body = b"".join(bytes(piece) for piece in content.pieces())
+        there = self.objects.setdefault(key, body)
+        if said == "landed":
+            return Unknown("no answer came")
+        if there is body:
+            return Written(*content.sum)
+        return AlreadyThere(self._facts(key)) if there == body else Conflict(self._facts(key), key)
+
+    def put_stream(self, key: str, stream: Stream) -> PutOutcome:
+        """As `put`."""
+        return self.put(key, BytesContent(b"".join(bytes(piece) for piece in stream.pieces)))
+
+    def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | Absent:
+        """As `ObjectStore.head`."""
+        self._begin("head", key)
+        return self._facts(key) if key in self.objects else Absent(key)
+
+    def get(self, key: str, first_byte: int, last_byte: int) -> GetOutcome:
+        """As `ObjectStore.get`."""
+        self._begin("get", key)
+        if key not in self.objects:
+            return Absent(key)
+        found = self.objects[key][first_byte : last_byte + 1]
+        return found or OutOfRange(key, first_byte)
+
+    def list(self, prefix: str = "") -> Iterator[Listed]:
+        """As `ObjectStore.list`."""
+        self._begin("list", prefix)
+        for key in sorted(self.objects):
+            if key.startswith(prefix):
+                yield Listed(key, len(self.objects[key]), self.modified_ms.get(key, NOW_MS))
+
+    def delete(self, key: str) -> None:
+        """As `ObjectStore.delete`."""
+        self._begin("delete", key)
+        self.objects.pop(key, None)
+
+    def open_uploads(self, prefix: str = "") -> Iterator[OpenUpload]:
+        """There are none."""
+        return iter(())
+
+    def abort_upload(self, upload: OpenUpload) -> None:
+        """There is none."""
+
+    def probe(self, prefix: str) -> StoreTraits:
+        """It does all that it should."""
+        return StoreTraits(True, True, True, True)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def __enter__(self) -> MemoryStore:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def _facts(self, key: str) -> ObjectFacts:
+        size_bytes, crc64nvme = sum_of([self.objects[key]])
+        return ObjectFacts(size_bytes, crc64nvme, self.modified_ms.get(key, NOW_MS))

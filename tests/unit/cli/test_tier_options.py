@@ -1,0 +1,271 @@
+"""From flags of `rlmm tier` to what is asked of a job."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from rlmm.cli.tier_options import (
+    DECIDED_BY_PLANS,
+    StoreChoice,
+    adopting,
+    flags_given,
+    job_options,
+    only_looking,
+    store_options,
+)
+from rlmm.errors import ConfigError
+from spark_tiering.engines.settings import SUBMITTED, EngineSettings
+from spark_tiering.plan.reasons import Mode
+from spark_tiering.plan.rules import OBJECTS_MAX, Budgets, Filters
+from spark_tiering.run.request import NO_BROKER, ClusterAccess, JobRequest
+from spark_tiering.sources.settings import LogDirSettings, SidecarSettings
+from spark_tiering.stores.local_settings import LocalSettings
+from spark_tiering.stores.s3_settings import Encryption, S3Settings
+from spark_tiering.tier_metadata.settings import EmbeddedAccess, SidecarAccess
+from spark_tiering.work.tasks import CopyOptions
+from spark_tiering.work.throttle import UNBOUND, Pace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FEWEST = ("--log-dir", "/kafka", "--offline", "--embedded", "/archive", "--store", "/objects")
+
+
+@pytest.fixture(autouse=True)
+def nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the environment counts."""
+    for name in [name for name in os.environ if name.startswith(("RLMM_", "PYSPARK_"))]:
+        monkeypatch.delenv(name)
+
+
+def handed_over(options: Callable[[Any], Any], *flags: str) -> Any:
+    """What a command with *options* is handed for *flags*."""
+    given: list[Any] = []
+
+    @click.command()
+    @options
+    def command(value: Any) -> None:
+        given.append(value)
+
+    result = CliRunner().invoke(command, flags)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return given[0]
+
+
+def request(*flags: str, fewest: tuple[str, ...] = FEWEST) -> JobRequest:
+    """The job that *flags* ask for, beside the fewest there can be."""
+    found = handed_over(job_options, *fewest, *flags)
+    assert isinstance(found, JobRequest)
+    return found
+
+
+def without(*names: str) -> tuple[str, ...]:
+    """The fewest flags, but for these and their values."""
+    left: list[str] = []
+    flags = iter(FEWEST)
+    for flag in flags:
+        pair = [flag] if flag == "--offline" else [flag, next(flags)]
+        left += [] if flag in names else pair
+    return tuple(left)
+
+
+def test_job_when_only_what_must_be_said_is_said_then_is_an_archive_of_everything() -> None:
+    """Whatever is not said is what does least harm: all topics, plain, no limits, no broker."""
+    found = request()
+    assert found.mode is Mode.ARCHIVE
+    assert found.source == LogDirSettings(("/kafka",))
+    assert found.metadata == EmbeddedAccess(
+        folder=Path("/archive/log"), snapshots=Path("/archive/snapshots")
+    )
+    assert (found.store, found.prefix) == (LocalSettings(Path("/objects")), "")
+    assert found.cluster is None
+    assert found.filters == Filters()
+    assert found.budgets == Budgets(None, OBJECTS_MAX, None)
+    assert found.options == CopyOptions()
+    assert found.pace == UNBOUND
+    assert found.broker_id == NO_BROKER
+    assert (found.stop_file, found.time_limit_s) == ("", None)
+    assert (found.engine.master or "").startswith("local[")
+
+
+def test_job_when_everything_is_said_then_is_as_it_was_said() -> None:
+    """Amounts with units, patterns more than once, limits of the whole."""
+    found = request(
+        *("--topic", "orders", "--topic", "logs-*", "--without-topic", "logs-debug"),
+        *("--min-age", "12h", "--keep-local", "10GiB", "--max-bytes", "1TB"),
+        *("--max-objects", "300", "--max-requests", "1000", "--broker-id", "7"),
+        *("--compress", "--chunk-size", "1MiB", "--max-mb-per-s", "80"),
+        *("--max-requests-per-s", "50", "--stop-file", "/stop", "--time-limit", "2h"),
+        *("--segment-timeout", "90s", "--no-spark"),
+    )
+    assert found.filters == Filters(
+        ("orders", "logs-*"), ("logs-debug",), 12 * 3_600_000, 10 * 2**30
+    )
+    assert found.budgets == Budgets(10**12, 300, 1000)
+    assert found.broker_id == 7
+    assert found.options == CopyOptions(is_compressed=True, chunk_bytes=2**20)
+    assert found.pace == Pace(80e6, 50.0)
+    assert (found.stop_file, found.time_limit_s, found.waits.unit_s) == ("/stop", 7_200.0, 90.0)
+    assert found.engine == EngineSettings()
+
+
+def test_log_folders_when_they_are_relative_then_executors_find_them_as_well() -> None:
+    """Workers run elsewhere than the command: what is sent to them is a whole path."""
+    found = request("--log-dir", "data", fewest=without("--log-dir"))
+    assert found.source == LogDirSettings((str(Path("data").absolute()),))
+
+
+def test_sidecars_as_source_when_named_then_with_what_they_are_reached_by() -> None:
+    """Addresses, the token's file, authorities, our certificate and its key."""
+    found = request(
+        *("--source-sidecar", "https://a:1", "--source-sidecar", "https://b:2"),
+        *("--source-token-file", "/token", "--source-ca-file", "/ca"),
+        *("--source-cert-file", "/cert", "--source-key-file", "/key"),
+        fewest=without("--log-dir"),
+    )
+    assert found.source == SidecarSettings(
+        ("https://a:1", "https://b:2"), "/ca", "/cert", "/key", "/token"
+    )
+
+
+def test_metadata_when_a_service_has_it_then_is_asked_by_its_address() -> None:
+    """A socket or TCP, a token in a file, and certificates."""
+    fewest = without("--embedded")
+    found = request("--sidecar", "host:7420", "--sidecar-ca-file", "/ca", fewest=fewest)
+    assert found.metadata == SidecarAccess("host:7420", ca_file="/ca")
+    found = request("--sidecar", "/run/s", "--sidecar-token-file", "/token", fewest=fewest)
+    assert found.metadata == SidecarAccess("/run/s", token_file="/token")
+
+
+def test_cluster_when_named_alone_then_has_the_metadata_as_well() -> None:
+    """Its topic is followed by this process; with a service or a folder beside it, it is not."""
+    fewest = without("--embedded", "--offline")
+    flags = ("--bootstrap-server", "a:9092", "--command-config", "/client.properties")
+    found = request(*flags, fewest=fewest)
+    assert found.cluster == ClusterAccess("a:9092", "/client.properties")
+    assert found.metadata == EmbeddedAccess(
+        bootstrap_servers="a:9092", command_config=Path("/client.properties")
+    )
+    found = request(*flags, fewest=without("--offline"))
+    assert isinstance(found.metadata, EmbeddedAccess)
+    assert found.metadata.folder == Path("/archive/log")
+
+
+def test_bucket_when_named_then_with_everything_that_is_said_of_it() -> None:
+    """The prefix is behind the bucket, and goes into keys as it is."""
+    choice = handed_over(
+        store_options,
+        *("--store", "s3://bucket/kafka/", "--endpoint", "http://e:1", "--region", "eu"),
+        *("--profile", "p", "--path-style", "--store-ca-file", "/ca"),
+        *("--encryption", "sse-kms", "--kms-key-id", "k", "--requester-pays"),
+        *("--storage-class", "STANDARD_IA", "--no-conditional-puts"),
+    )
+    assert choice == StoreChoice(
+        S3Settings(
+            "bucket",
+            endpoint="http://e:1",
+            region="eu",
+            profile="p",
+            is_path_style=True,
+            ca_file="/ca",
+            encryption=Encryption.KMS,
+            kms_key_id="k",
+            is_requester_pays=True,
+            storage_class="STANDARD_IA",
+            has_conditional_puts=False,
+        ),
+        "kafka/",
+    )
+
+
+def test_spark_when_asked_for_then_with_its_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A master, settings by name, a log; under spark-submit it is spark-submit's."""
+    found = request("--master", "yarn", "--spark-conf", "a.b=c=d", "--spark-log", "/log")
+    assert found.engine == EngineSettings("yarn", conf={"a.b": "c=d"}, log_file="/log")
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    assert request().engine.master == SUBMITTED
+
+
+@pytest.mark.parametrize(
+    ("flags", "fewest", "says"),
+    [
+        ((), without("--log-dir"), "name one of the two"),
+        (("--source-sidecar", "https://a:1"), FEWEST, "name one of the two"),
+        (("--bootstrap-server", "a:9092"), FEWEST, "--offline"),
+        ((), without("--offline"), "--bootstrap-server"),
+        (("--sidecar", "a:1"), FEWEST, "not in both"),
+        ((), without("--embedded"), "name the metadata"),
+        (("--no-spark", "--master", "yarn"), FEWEST, "contradict"),
+        (("--spark-conf", "nothing"), FEWEST, "NAME=VALUE"),
+        (("--spark-conf", "=x"), FEWEST, "NAME=VALUE"),
+        (("--store", "s3://b/one/", "--prefix", "two/"), without("--store"), "two prefixes"),
+        (("--store", "s3://me:secret@b/"), without("--store"), "neither user, password"),
+        (("--topic", "a b"), FEWEST, "a b"),
+    ],
+)
+def test_flags_that_contradict_when_given_then_are_refused(
+    flags: tuple[str, ...], fewest: tuple[str, ...], says: str
+) -> None:
+    """Said before anything is opened, and without a secret in it."""
+    with pytest.raises(Exception, match=says) as raised:
+        request(*flags, fewest=fewest)
+    assert getattr(raised.value, "exit_code", None) == 2
+    assert "secret" not in str(raised.value)
+
+
+def test_flags_of_a_job_when_listed_then_none_takes_a_secret() -> None:
+    """Secrets are in files, or where boto3 looks for them."""
+
+    @click.command()
+    @job_options
+    def command(value: Any) -> None:
+        """Never called."""
+
+    names = [option.name or "" for option in command.params]
+    assert not [
+        name
+        for name in names
+        if any(word in name for word in ("token", "password", "secret", "key"))
+        and not name.endswith(("_file", "_id"))
+    ]
+    assert set(DECIDED_BY_PLANS) < set(names)
+
+
+def test_job_that_only_looks_when_made_of_another_then_makes_no_folder() -> None:
+    """Everything else is as it was; buckets and services are never made by anybody."""
+    found = only_looking(request())
+    assert found.store == LocalSettings(Path("/objects"), is_made=False)
+    assert isinstance(found.metadata, EmbeddedAccess)
+    assert not found.metadata.is_begun
+    elsewhere = request("--sidecar", "a:1", fewest=without("--embedded"))
+    assert only_looking(elsewhere).metadata == elsewhere.metadata
+
+
+def test_job_for_brokers_when_made_of_another_then_needs_the_cluster() -> None:
+    """Copies that brokers adopt are planned by what the cluster says."""
+    with pytest.raises(ConfigError, match="need the cluster"):
+        adopting(request())
+    found = adopting(request("--bootstrap-server", "a:9092", fewest=without("--offline")))
+    assert found.mode is Mode.ADOPT
+
+
+def test_flags_given_when_asked_for_then_are_those_of_the_command_line() -> None:
+    """Defaults and variables are not what somebody has just typed."""
+    told: list[list[str]] = []
+
+    @click.command(context_settings={"auto_envvar_prefix": "JOB"})
+    @job_options
+    def command(value: Any) -> None:
+        told.append(flags_given(DECIDED_BY_PLANS))
+
+    runner = CliRunner(env={"JOB_MIN_AGE": "7d"})
+    runner.invoke(command, [*FEWEST, "--topic", "a", "--max-bytes", "1GB"])
+    assert told == [["--topic", "--max-bytes"]]

@@ -1,0 +1,116 @@
+"""How far a job is, on a terminal and elsewhere."""
+
+from __future__ import annotations
+
+import io
+import logging
+
+import pytest
+
+from rlmm.cli import tier_progress
+from rlmm.cli.tier_progress import LINE_S, REDRAW_S, ProgressLine, progress_line
+from spark_tiering.run.progress import Progress
+
+CLEAR = "\r\x1b[2K"
+
+
+class Clock:
+    """A time that a test sets."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def progress(segments: int, failed: int = 0) -> Progress:
+    """So many of five segments."""
+    return Progress(segments, 5, failed, segments * 1_000_000, 5_000_000, 1.0)
+
+
+def test_line_on_a_terminal_when_shown_again_then_is_written_over_the_last_one() -> None:
+    """One line, never two, and nothing of it is left at the end."""
+    out, clock = io.StringIO(), Clock()
+    line = ProgressLine(out, clock, is_terminal=True)
+    line.show(progress(1))
+    clock.now_s += 2 * REDRAW_S
+    line.show(progress(2))
+    line.close()
+    line.close()
+    shown = [CLEAR + progress(number).line() for number in (1, 2)]
+    assert out.getvalue() == "".join(shown) + CLEAR
+    assert "\n" not in out.getvalue()
+
+
+def test_line_on_a_terminal_when_much_comes_back_at_once_then_is_not_written_each_time() -> None:
+    """Thousands of small segments cost no thousands of lines; the last one is always shown."""
+    out, clock = io.StringIO(), Clock()
+    line = ProgressLine(out, clock, is_terminal=True)
+    for segments in range(5):
+        line.show(progress(segments))
+    assert out.getvalue().count(CLEAR) == 1
+    line.show(progress(4, failed=1))
+    assert out.getvalue().count(CLEAR) == 2
+    assert "1 not copied" in out.getvalue()
+
+
+def test_line_elsewhere_when_shown_then_is_one_of_the_log_every_few_seconds(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """What reads a log gets lines and no control characters; the last of all is one of them."""
+    out, clock = io.StringIO(), Clock()
+    line = ProgressLine(out, clock)
+    with caplog.at_level(logging.INFO, tier_progress.__name__):
+        line.show(progress(0))
+        clock.now_s += LINE_S - 1
+        line.show(progress(1))
+        clock.now_s += 1
+        line.show(progress(2))
+        line.show(progress(5))
+        line.close()
+    assert [record.getMessage() for record in caplog.records] == [
+        progress(number).line() for number in (0, 2, 5)
+    ]
+    assert not out.getvalue()
+
+
+def test_line_when_its_block_fails_then_is_taken_away_as_well(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An error's own line begins at the left, on a line of its own."""
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    out = Terminal()
+    monkeypatch.setattr("sys.stderr", out)
+
+    def fail() -> None:
+        with progress_line() as line:
+            line.show(progress(1))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert out.getvalue().endswith(CLEAR)
+
+
+def test_line_of_the_log_when_written_meanwhile_then_begins_where_the_other_one_stood(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A warning is not glued to what was shown of the progress; that is shown again later."""
+    out = io.StringIO()
+    out.isatty = lambda: True  # type: ignore[method-assign]  # what it is on a terminal
+    monkeypatch.setattr("sys.stderr", out)
+    handler = logging.StreamHandler(out)
+    logging.getLogger().addHandler(handler)
+    try:
+        with progress_line() as line:
+            line.show(progress(1))
+            logging.getLogger("rlmm.test").warning("the disk is slow")
+    finally:
+        logging.getLogger().removeHandler(handler)
+    assert out.getvalue() == f"{CLEAR}{progress(1).line()}{CLEAR}the disk is slow\n"
+    assert not handler.filters

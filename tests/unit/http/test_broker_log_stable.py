@@ -1,0 +1,93 @@
+"""Last stable offsets: kept for a moment, asked for once, and not known where nobody tells."""
+
+from __future__ import annotations
+
+import asyncio
+
+from rlmm.errors import LogUnavailable
+from rlmm.http.broker_log import stable
+from rlmm.http.broker_log.figures import Figures
+from rlmm.http.broker_log.stable import Stable, StableOffsets
+from tests.support.broker_logs import PARTITION, TOPIC, TOPIC_ID, Teller
+from tests.support.builders import tp
+from tests.support.engines import until
+
+AGE_S = 5.0
+
+
+class World:
+    """A clock, who tells, and who remembers."""
+
+    def __init__(self, told: int | LogUnavailable) -> None:
+        self.now_s = 100.0
+        self.figures = Figures()
+        self.teller = Teller(told)
+        self.offsets = StableOffsets(self.teller, AGE_S, self.figures, lambda: self.now_s)
+
+
+async def test_offset_when_it_was_told_then_is_not_asked_for_until_it_is_old() -> None:
+    """One question serves all reads of a partition for that time."""
+    world = World(50)
+    for after_s in (0.0, 1.0, AGE_S - 1.1):
+        world.now_s += after_s
+        assert await world.offsets.of(PARTITION) == Stable(50)
+    assert world.teller.asked == [PARTITION]
+    world.teller.told = 60
+    world.now_s += 1.1
+    assert await world.offsets.of(PARTITION) == Stable(60)
+    assert world.figures.questions == 2
+
+
+async def test_offset_when_it_would_refuse_then_is_asked_for_anew() -> None:
+    """It only rises, so an old one permits, and does not refuse."""
+    world = World(50)
+    assert await world.offsets.of(PARTITION, 40) == Stable(50)
+    world.teller.told = 60
+    world.now_s += stable.REFUSING_AGE_S
+    assert await world.offsets.of(PARTITION, 50) == Stable(50)
+    assert await world.offsets.of(PARTITION, 51) == Stable(60)
+    # Who asks for what is far from stable asks the cluster no more often than that.
+    assert [(await world.offsets.of(PARTITION, 99)).offset for _ in range(9)] == [60] * 9
+    assert world.figures.questions == 2
+
+
+async def test_offset_when_nobody_tells_then_is_not_known_and_not_asked_at_once() -> None:
+    """What was known before counts no more; the reason is kept as long as an answer."""
+    world = World(50)
+    await world.offsets.of(PARTITION)
+    world.now_s += AGE_S
+    world.teller.told = trouble = LogUnavailable("no leader")
+    for _ in range(3):
+        assert await world.offsets.of(PARTITION, 10) == Stable(None, trouble)
+    assert (world.figures.questions, world.figures.questions_failed) == (2, 1)
+    world.now_s += AGE_S
+    world.teller.told = 70
+    assert await world.offsets.of(PARTITION) == Stable(70)
+
+
+async def test_question_when_many_wait_for_it_then_is_asked_once() -> None:
+    """Whoever goes away meanwhile leaves it to the others."""
+    world = World(50)
+    world.teller.answers.clear()
+    waiting = [asyncio.create_task(world.offsets.of(PARTITION, 60)) for _ in range(5)]
+    await until(lambda: len(world.teller.asked) == 1)
+    other = asyncio.create_task(world.offsets.of(tp("others", 1)))
+    await until(lambda: len(world.teller.asked) == 2)
+    waiting[0].cancel()
+    await until(lambda: len(world.teller.asked) == 3)
+    world.teller.answers.set()
+    assert await asyncio.gather(*waiting[1:], other) == [Stable(50)] * 5
+    assert len(world.teller.asked) == 3
+
+
+async def test_partitions_when_there_were_very_many_then_old_ones_are_forgotten(
+    monkeypatch: object,
+) -> None:
+    """Memory is bounded by those that are asked for now."""
+    del monkeypatch
+    world = World(1)
+    for number in range(stable._KEPT_MAX):
+        await world.offsets.of(type(PARTITION)(TOPIC_ID, TOPIC, number))
+    world.now_s += AGE_S
+    await world.offsets.of(tp("one", 1))
+    assert len(world.offsets._kept) == 1

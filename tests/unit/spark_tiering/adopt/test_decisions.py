@@ -1,0 +1,205 @@
+"""What is decided of metadata: quiet, safe to copy beside, ended, and looked at afterwards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.adopt.afterwards import copied_twice, few, moved_starts
+from spark_tiering.adopt.ending import blocking, ending_plan
+from spark_tiering.adopt.outcomes import Refusal
+from spark_tiering.adopt.quiet import QuietWatch
+from spark_tiering.adopt.safety import PartitionSeen, highest_tiered, why_not_enabled
+from spark_tiering.plan.document import format_plan
+from spark_tiering.plan.inputs import ObjectsFound, Writer
+from spark_tiering.plan.reading import parse_plan
+from spark_tiering.plan.reasons import Ended, LeftOpen, Mode
+from tests.support.builders import tp
+from tests.support.plans import copied, cut, evidence, image, metadata, rules, source
+
+if TYPE_CHECKING:
+    from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.segments.epochs import Epochs
+
+CS, CF, DS, DF = SegmentState
+A, B = tp("orders", 1), tp("orders", 2)
+HISTORY: Epochs = ((0, 0),)
+
+
+def seen(
+    *segments: SegmentMetadata, log_start: int | None = 0, history: Epochs | None = HISTORY
+) -> PartitionSeen:
+    """One partition."""
+    return PartitionSeen(tp(), image(*segments), log_start, history)
+
+
+# ------------------------------------------------------------------------------------------ quiet
+
+
+def test_metadata_when_left_alone_long_enough_then_quiet() -> None:
+    """The time counts from the last change of any partition."""
+    watch = QuietWatch(100)
+    assert not watch.saw(0, {A: "x", B: "y"})
+    assert not watch.saw(99, {A: "x", B: "y"})
+    assert not watch.saw(120, {A: "x", B: "z"})
+    assert not watch.saw(219, {A: "x", B: "z"})
+    assert watch.saw(220, {A: "x", B: "z"})
+
+
+def test_metadata_when_it_cannot_be_read_then_never_quiet() -> None:
+    """What is not known may change all the time; a partition more is a change."""
+    watch = QuietWatch(10)
+    assert not any(watch.saw(at, {A: "x", B: None}) for at in range(0, 100, 20))
+    assert watch.unread == [B]
+    assert not watch.saw(100, {A: "x"})
+    assert watch.saw(110, {A: "x"})
+
+
+# ----------------------------------------------------------------------------------------- safety
+
+
+@pytest.mark.parametrize(
+    ("partition", "reason"),
+    [
+        (seen(log_start=None), Refusal.NO_LEADER),
+        (PartitionSeen(tp(), None, 0, HISTORY), Refusal.METADATA_ABSENT),
+        (seen(copied("a", 0, 10, CF), history=None), Refusal.SOURCE_LACKS_PARTITION),
+        (seen(copied("a", 10, 20, CS)), Refusal.LONE_COPY),
+        (seen(copied("a", 10, 20, CF)), Refusal.LONE_COPY),
+        (seen(copied("a", 10, 20, DS)), Refusal.LONE_COPY),
+        (seen(copied("a", 0, 10, CF), copied("b", 20, 30, CF)), Refusal.TIER_HAS_HOLE),
+        (seen(copied("a", 0, 10, CS), copied("b", 10, 20, CF)), Refusal.TIER_HAS_HOLE),
+        (
+            seen(copied("a", 50, 60, CS, ((0, 50),)), copied("b", 10, 20, CF, ((1, 10),)),
+                 log_start=10, history=((0, 0), (1, 10))),
+            Refusal.LONE_COPY,
+        ),
+    ],
+    ids=[
+        "no-leader", "no-metadata", "no-history", "lone-started", "lone-finished", "lone-deleting",
+        "hole", "hole-with-an-open-copy", "lone-of-the-oldest-epoch",
+    ],
+)  # fmt: skip
+def test_brokers_when_they_would_destroy_records_then_not_let_copy(
+    partition: PartitionSeen, reason: Refusal
+) -> None:
+    """By the start of the lowest copy that is listed, and by the highest finished offset."""
+    refused = why_not_enabled(partition)
+    assert refused is not None
+    assert refused.reason is reason
+
+
+@pytest.mark.parametrize(
+    "partition",
+    [
+        seen(),
+        seen(history=None),
+        seen(copied("a", 0, 10, CF)),
+        seen(copied("a", 0, 10, CF), copied("b", 10, 20, CS)),
+        seen(copied("a", 0, 10, CS)),
+        seen(copied("a", 0, 10, CF), copied("b", 10, 20, CF), log_start=5),
+        seen(copied("a", 0, 10, CF), copied("b", 30, 40, CS)),
+    ],
+    ids=["nothing", "elsewhere", "copied", "going-on", "begun", "trimmed", "open-above"],
+)
+def test_brokers_when_the_tier_is_whole_then_may_copy(partition: PartitionSeen) -> None:
+    """What is finished reaches from the log's start without a hole; what is open is above."""
+    assert why_not_enabled(partition) is None
+
+
+def test_leader_when_it_copies_again_then_is_to_know_the_highest_finished_offset() -> None:
+    """Of the lineage alone; where nothing is in the tier nothing is waited for."""
+    assert highest_tiered(seen()) is None
+    assert highest_tiered(seen(copied("a", 0, 10, CS))) is None
+    assert highest_tiered(seen(copied("a", 0, 10, CF), copied("b", 10, 20, CF))) == 19
+    assert highest_tiered(seen(copied("a", 0, 10, CF), log_start=50)) is None
+    assert highest_tiered(seen(copied("a", 0, 10, CF), history=None)) is None
+
+
+# ----------------------------------------------------------------------------------------- ending
+
+
+def test_open_copies_when_ended_then_from_the_top_down_and_brokers_ones_stay() -> None:
+    """Every open copy of a job that is over is ended; one of a broker's only retention ends."""
+    opened = [
+        copied("a", 10, 20, CS),
+        copied("b", 30, 40, DS),
+        copied("c", 20, 30, CS),
+        copied("foreign", 40, 50, CS, broker_id=9),
+    ]
+    facts = [evidence(one) for one in opened[:3]]
+    facts.append(evidence(opened[3], writer=Writer.FOREIGN))
+    held = source(cut(0, 10, 20, 30, 40), is_tiered=True, log_start=0)
+    plan = ending_plan(rules(Mode.ADOPT), metadata(image(*opened)), {held.partition: held}, facts)
+    (one,) = plan.partitions
+    assert [end.start_offset for end in one.ends] == [30, 20, 10]
+    assert [end.reason for end in one.ends] == [
+        Ended.DELETION_BEGUN,
+        Ended.WINDOW_CLOSED,
+        Ended.WINDOW_CLOSED,
+    ]
+    assert [left.reason for left in one.left_open] == [LeftOpen.NOT_OURS]
+    assert blocking(plan) == []
+    assert parse_plan(format_plan(plan)) == plan
+
+
+@pytest.mark.parametrize(
+    ("writer", "objects", "bases", "reason"),
+    [
+        (Writer.ALIVE, ObjectsFound.NONE, (0, 10, 20), LeftOpen.WRITER_ALIVE),
+        (Writer.ENDED, ObjectsFound.UNKNOWN, (0, 10, 20), LeftOpen.OBJECTS_UNKNOWN),
+        (Writer.ENDED, ObjectsFound.WHOLE, (20, 30), LeftOpen.LAST_COPY),
+    ],
+    ids=["alive", "not-known", "last-copy"],
+)
+def test_open_copy_when_it_must_not_be_ended_then_keeps_the_window_open(
+    writer: Writer, objects: ObjectsFound, bases: tuple[int, ...], reason: LeftOpen
+) -> None:
+    """It is named, and nothing of it is deleted."""
+    opened = copied("a", 10, 20, CS)
+    held = source(cut(*bases), is_tiered=True, log_start=0)
+    plan = ending_plan(
+        rules(Mode.ADOPT),
+        metadata(image(opened)),
+        {held.partition: held},
+        [evidence(opened, objects, writer)],
+    )
+    assert plan.is_empty
+    (text,) = blocking(plan)
+    assert reason.value in text
+
+
+def test_open_copy_when_nothing_is_known_of_it_then_keeps_the_window_open() -> None:
+    """Without evidence nobody can say whose it is."""
+    plan = ending_plan(rules(Mode.ADOPT), metadata(image(copied("a", 0, 10, CS))), {}, [])
+    assert plan.is_empty
+    assert len(blocking(plan)) == 1
+
+
+# ------------------------------------------------------------------------------------- afterwards
+
+
+def test_log_start_when_it_has_moved_then_is_named() -> None:
+    """Nothing expires in a window, so it should be where it was."""
+    partitions = [PartitionSeen(A, None, 5, None), PartitionSeen(B, None, None, None)]
+    assert moved_starts(partitions, {1: 5, 2: 7}) == []
+    assert moved_starts(partitions, {1: 4}) == [f"{A}: its log began at 4, it begins at 5"]
+
+
+def test_range_when_somebody_copies_it_once_more_then_is_named() -> None:
+    """Brokers go on behind our copies; what was there before is nobody's mistake."""
+    ours, old = copied("ours", 10, 20, CF), copied("old", 10, 20, CS, broker_id=9)
+    before = [seen(ours, old)]
+    above = copied("above", 20, 30, CF, broker_id=9)
+    again = copied("again", 15, 25, CS, broker_id=9)
+    assert copied_twice(before, [seen(ours, old, above)], {ours.id.uuid}) == []
+    (text,) = copied_twice(before, [seen(ours, old, above, again)], {ours.id.uuid})
+    assert "15-24 is copied once more" in text
+
+
+def test_many_texts_when_told_then_the_first_ones_and_how_many_more() -> None:
+    """A message stays short."""
+    assert few(["a", "b"]) == "a; b"
+    assert few(list("abcdefg")) == "a; b; c; d; e; and 2 more"

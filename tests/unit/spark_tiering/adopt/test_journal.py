@@ -1,0 +1,152 @@
+"""Journals of windows: values that follow each other, and objects that are written once."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from rlmm.errors import InvalidArgument, StoreUnsuitable, TopicBusy
+from spark_tiering.adopt.book import JournalBook, open_windows
+from spark_tiering.adopt.journal import Journal, Step, format_journal, parse_journal
+from spark_tiering.jobs.job_store import JobStore
+from tests.support.jobs import ORDERS, PAYMENTS, PREFIX
+from tests.support.memory_store import NOW_MS, MemoryStore
+
+JOB, OTHER = "20261119T014512Z-host-4f09a2", "20261119T020000Z-other-4f09a3"
+BEFORE = {"retention.ms": "86400000", "local.retention.bytes": "1"}
+STARTS = {0: 5, 3: 70}
+
+
+def store() -> JobStore:
+    """Where jobs keep what they say of themselves."""
+    return JobStore(MemoryStore(), PREFIX, lambda: NOW_MS)
+
+
+def first(jobs: JobStore) -> Journal:
+    """The first entry of a new window."""
+    book = JournalBook(jobs, ORDERS)
+    return book.first(book.newest(), "cluster-1", JOB, BEFORE, STARTS)
+
+
+def test_journal_when_written_then_is_read_as_it_was() -> None:
+    """What stands in the store is the whole value."""
+    journal = replace(first(store()), trouble="why not")
+    assert parse_journal(format_journal(journal)) == journal
+
+
+def test_journal_when_written_then_its_form_is_the_documented_one() -> None:
+    """People keep these: names and values stay."""
+    fields = json.loads(format_journal(first(store())))
+    assert fields == {
+        "version": 1,
+        "topic": "orders",
+        "topicId": str(ORDERS.topic_id),
+        "clusterId": "cluster-1",
+        "generation": 1,
+        "step": "opening",
+        "jobId": JOB,
+        "openedMs": NOW_MS,
+        "writtenMs": NOW_MS,
+        "before": BEFORE,
+        "logStarts": {"0": 5, "3": 70},
+        "trouble": "",
+    }
+
+
+SPOILED = {
+    "another version": ("version", 2),
+    "no topic id": ("topicId", "?"),
+    "an unknown step": ("step", "half-open"),
+    "a setting that no window changes": ("before", {"segment.bytes": "1"}),
+    "a setting that is no text": ("before", {"retention.ms": 5}),
+    "settings that are none": ("before", ["retention.ms"]),
+    "a log start below 0": ("logStarts", {"0": -1}),
+    "a partition that is no number": ("logStarts", {"x": 1}),
+    "a job that is none": ("jobId", "../../claims"),
+    "a generation that is none": ("generation", "1"),
+    "a time that is none": ("openedMs", 1.5),
+    "no trouble": ("trouble", None),
+}
+
+
+@pytest.mark.parametrize(("name", "value"), SPOILED.values(), ids=SPOILED.keys())
+def test_journal_when_it_is_spoiled_then_nobody_goes_by_it(name: str, value: object) -> None:
+    """Settings are restored from a journal that is understood whole, or not at all."""
+    fields = json.loads(format_journal(first(store())))
+    fields[name] = value
+    assert parse_journal(json.dumps(fields).encode()) is None
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{", b"[]", b"\xff", b"{}"])
+def test_journal_when_it_is_none_then_is_none(content: bytes | None) -> None:
+    """Nothing is guessed at."""
+    assert parse_journal(content) is None
+
+
+def test_step_when_it_follows_then_counts_up_and_keeps_what_was_before() -> None:
+    """The settings of before the window go from entry to entry, whoever writes them."""
+    journal = first(store())
+    for number, step in enumerate((Step.OPEN, Step.CLOSING, Step.RESTORING, Step.CLOSED), 2):
+        assert journal.is_open
+        journal = journal.to(step, OTHER, NOW_MS + number)
+        assert (journal.generation, journal.step, journal.job_id) == (number, step, OTHER)
+        assert (journal.before, journal.log_starts) == (BEFORE, STARTS)
+        assert (journal.opened_ms, journal.written_ms) == (NOW_MS, NOW_MS + number)
+    assert not journal.is_open
+
+
+@pytest.mark.parametrize(
+    ("step", "following"),
+    [(Step.OPENING, Step.RESTORING), (Step.RESTORING, Step.OPEN), (Step.CLOSED, Step.CLOSING)],
+)
+def test_step_when_it_never_follows_then_refused(step: Step, following: Step) -> None:
+    """A window that restores retention is never copied in again."""
+    with pytest.raises(InvalidArgument, match="never"):
+        replace(first(store()), step=step).to(following, JOB, NOW_MS)
+
+
+def test_entry_when_another_job_has_written_it_then_refused() -> None:
+    """Of two jobs one learns that the window is not its own; the same entry again is fine."""
+    jobs = store()
+    book = JournalBook(jobs, ORDERS)
+    journal = first(jobs)
+    book.write(journal)
+    book.write(journal)
+    assert book.newest() == journal
+    with pytest.raises(TopicBusy, match="taken over"):
+        book.write(replace(journal, job_id=OTHER))
+
+
+def test_windows_when_some_are_open_then_are_listed_by_their_newest_entry() -> None:
+    """One that was closed is not shown; one that was opened again is."""
+    jobs = store()
+    assert list(open_windows(jobs)) == []
+    book = JournalBook(jobs, ORDERS)
+    journal = first(jobs)
+    book.write(journal)
+    assert list(open_windows(jobs)) == [journal]
+    closed = journal.to(Step.CLOSED, JOB, NOW_MS)
+    book.write(closed)
+    assert list(open_windows(jobs)) == []
+    again = first(jobs)
+    assert (again.generation, again.step) == (3, Step.OPENING)
+    book.write(again)
+    other = replace(again, topic=PAYMENTS, generation=1)
+    JournalBook(jobs, PAYMENTS).write(other)
+    assert list(open_windows(jobs)) == [again, other]
+
+
+@pytest.mark.parametrize("spoiled", [b"nothing", None], ids=["no journal", "of another window"])
+def test_journal_in_the_store_when_it_cannot_be_gone_by_then_nothing_is_done(
+    spoiled: bytes | None,
+) -> None:
+    """A window that cannot be understood is somebody else's."""
+    memory = MemoryStore()
+    jobs = JobStore(memory, PREFIX, lambda: NOW_MS)
+    other = replace(first(jobs), topic=PAYMENTS)
+    content = format_journal(other) if spoiled is None else spoiled
+    memory.objects[jobs.window_key(ORDERS, 1)] = content
+    with pytest.raises(StoreUnsuitable):
+        JournalBook(jobs, ORDERS).newest()

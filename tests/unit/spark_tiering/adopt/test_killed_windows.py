@@ -1,0 +1,105 @@
+"""Drivers that die in a window, at every step of it, and whoever takes the window up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.adopt.outcomes import Refusal, Standing
+from spark_tiering.run.publishing import NotPublished
+from tests.support.adopted_topics import BEFORE, died, troubled, world
+from tests.support.adopted_world import CLOSED
+from tests.support.carried_world import Killed, WorldPublisher
+
+if TYPE_CHECKING:
+    from spark_tiering.adopt.outcomes import TopicOutcome
+    from tests.support.adopted_world import AdoptedWorld
+
+CS, CF, DS, DF = SegmentState
+
+
+def steps_of(made: AdoptedWorld) -> int:
+    """How many steps an undisturbed adoption takes."""
+    made.adopt()
+    return made.steps
+
+
+DEATHS = [(False, step) for step in range(1, steps_of(world()) + 1)]
+DEATHS += [(True, step) for step in range(1, steps_of(troubled()) + 1)]
+
+
+def check_taken_up(found: AdoptedWorld, outcome: TopicOutcome) -> None:
+    """What holds when a window was taken up and closed, or never journalled."""
+    if found.journals:
+        assert outcome.standing in CLOSED or outcome.why is not None
+        if outcome.standing is Standing.REFUSED:
+            assert outcome.why is not None
+            assert outcome.why.reason is Refusal.NO_WINDOW
+    found.check_closed(BEFORE)
+
+
+@pytest.mark.parametrize(("is_troubled", "dies_at"), DEATHS)
+def test_driver_when_killed_at_any_step_then_resume_ends_as_if_it_had_lived(
+    dies_at: int, *, is_troubled: bool
+) -> None:
+    """Wherever a driver dies the journal says where, and resuming copies the rest and closes."""
+    found = died(dies_at, is_troubled=is_troubled)
+    was_open = bool(found.journals) and found.journals[-1].is_open
+    outcome = found.window().resume()
+    assert (outcome.standing is Standing.REFUSED) is not was_open
+    check_taken_up(found, outcome)
+    if was_open and found.journals[-1].opened_ms:
+        assert found.finished_starts() == [0, 5, 10, 20, 30, 100]
+
+
+@pytest.mark.parametrize(("is_troubled", "dies_at"), DEATHS)
+def test_driver_when_killed_at_any_step_then_abort_leaves_nothing_open_and_loses_nothing(
+    dies_at: int, *, is_troubled: bool
+) -> None:
+    """Aborting copies nothing more; what was finished without a gap stays, the rest is ended."""
+    found = died(dies_at, is_troubled=is_troubled)
+    was_open = bool(found.journals) and found.journals[-1].is_open
+    begun = [one for one in found.events if one[1] is CS]
+    outcome = found.window().abort()
+    assert (outcome.standing is Standing.REFUSED) is not was_open
+    check_taken_up(found, outcome)
+    assert [one for one in found.events if one[1] is CS] == begun
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("way", ["resume", "abort"])
+@pytest.mark.parametrize("first", range(3, len(DEATHS), 7))
+def test_second_driver_when_killed_as_well_then_a_third_one_ends_it(first: int, way: str) -> None:
+    """Whoever takes a window up may die in turn, at any step."""
+    is_troubled, dies_at = DEATHS[first]
+    for second in range(1, 400):
+        found = died(dies_at, is_troubled=is_troubled)
+        found.dies_at = found.steps + second
+        try:
+            getattr(found.window(), way)()
+        except Killed:
+            found.dies_at = None
+            found.window().resume() if second % 2 else found.window().abort()
+            found.check_closed(BEFORE)
+        else:
+            return
+    pytest.fail("it never ended")
+
+
+@pytest.mark.parametrize(("is_troubled", "dies_at"), DEATHS[::3])
+@pytest.mark.parametrize("way", ["resume", "abort"])
+def test_straggler_when_the_window_was_taken_up_then_none_of_its_copies_is_finished(
+    dies_at: int, way: str, *, is_troubled: bool
+) -> None:
+    """An event that a dead driver had on its way is refused: what was open has been ended."""
+    found = died(dies_at, is_troubled=is_troubled)
+    opened = [one.id for one in found.open_of_jobs()]
+    getattr(found.window(), way)()
+    finished = {one.id for one in found.segments.values() if one.state is CF}
+    publisher = WorldPublisher(found)
+    for segment_id in set(opened) - finished:
+        late = publisher.move(segment_id.partition, segment_id.uuid, CF, None)
+        assert isinstance(late, NotPublished)
+    found.check_closed(BEFORE)

@@ -1,0 +1,73 @@
+"""What became of topics, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from spark_tiering.adopt.outcomes import Refusal, Refused, Standing, TopicOutcome
+from spark_tiering.adopt.report import AdoptionReport
+from tests.support.adopted_world import AdoptedWorld
+from tests.support.builders import tp
+from tests.support.plans import cut, source
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def report(*topics: TopicOutcome, stopped: str = "") -> AdoptionReport:
+    """Of a job that took ten seconds."""
+    return AdoptionReport("job", "adopt", 1_000, 11_000, topics, (), stopped)
+
+
+def outcome_of_adoption() -> TopicOutcome:
+    """One in which two segments are copied."""
+    one = source(
+        cut(0, 10, 20, is_active=True), partition=tp("orders", 0), is_tiered=True, log_start=0
+    )
+    return AdoptedWorld([one]).adopt()
+
+
+def said(topics: Sequence[TopicOutcome]) -> str:
+    """All lines."""
+    return "\n".join(report(*topics).lines())
+
+
+def test_report_when_all_went_well_then_fine_and_says_for_how_long_copying_was_off() -> None:
+    """The time is what an operator wants to know of a window."""
+    outcome = outcome_of_adoption()
+    assert report(outcome).is_fine
+    text = said([outcome])
+    assert text.startswith("topic orders: adopted, 2 segments with ")
+    assert "copying was off for" in text
+
+
+def test_report_when_a_window_is_left_open_then_is_not_fine_and_says_what_to_do() -> None:
+    """Nobody overlooks it."""
+    why = Refused(Refusal.NOT_TAKEN_UP, "within 60000 ms")
+    outcome = TopicOutcome("orders", Standing.LEFT_OPEN, why, window_ms=5_000)
+    found = report(outcome)
+    assert not found.is_fine
+    assert found.left_open == ["orders"]
+    assert "not-taken-up: within 60000 ms" in said([outcome])
+    assert "until it is resumed or aborted" in said([outcome])
+
+
+def test_report_when_a_topic_was_refused_or_not_begun_then_is_not_fine() -> None:
+    """What was asked for is not done; a finding is worth a look, too."""
+    refused = TopicOutcome("a", Standing.REFUSED, Refused(Refusal.NOT_TIERED, ""))
+    nothing = TopicOutcome("b", Standing.NOTHING_TO_DO)
+    assert not report(refused).is_fine
+    assert report(nothing).is_fine
+    assert not report(nothing, stopped="paused").is_fine
+    assert not report(TopicOutcome("c", Standing.ADOPTED, findings=("moved",))).is_fine
+    assert "there is no topic to adopt" in said([])
+
+
+def test_document_when_made_then_is_json_with_every_copy() -> None:
+    """Programs read what people are told."""
+    document = json.loads(json.dumps(report(outcome_of_adoption()).document()))
+    (topic,) = document["topics"]
+    assert (topic["topic"], topic["standing"], topic["why"]) == ("orders", "adopted", None)
+    assert [copy["start"] for copy in topic["copies"]] == [0, 10]
+    assert document["isFine"] is True

@@ -1,0 +1,100 @@
+"""What of a topic's settings is refused, kept, changed and restored."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_tiering.adopt.outcomes import Refusal
+from spark_tiering.adopt.settings import (
+    ASKED,
+    CHANGED,
+    COPY_DISABLE,
+    LOCAL_BYTES,
+    LOCAL_MS,
+    RETENTION_BYTES,
+    RETENTION_MS,
+    differences,
+    enabling_change,
+    explicitly_set,
+    opening_change,
+    restoring_change,
+    why_not,
+)
+from spark_tiering.sources.cluster import Setting
+from tests.support.adopted_world import DEFAULTS
+
+
+def told(**explicit: str) -> dict[str, Setting]:
+    """The settings of a tiered topic of which some are set on itself; `_` stands for a dot."""
+    own = {name.replace("_", "."): value for name, value in explicit.items()}
+    return {name: Setting(own.get(name, DEFAULTS[name]), name in own) for name in DEFAULTS}
+
+
+def test_topic_when_it_is_an_ordinary_tiered_one_then_nothing_speaks_against_it() -> None:
+    """Tiered, deleted by age or size, and copied by its brokers."""
+    assert why_not(told()) is None
+    assert why_not(told(retention_ms="1000", cleanup_policy="delete")) is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        (None, Refusal.NO_SUCH_TOPIC),
+        (told(remote_storage_enable="false"), Refusal.NOT_TIERED),
+        ({}, Refusal.NOT_TIERED),
+        (told(cleanup_policy="compact"), Refusal.COMPACTED),
+        (told(cleanup_policy="delete,compact"), Refusal.COMPACTED),
+        (told(remote_log_delete_on_disable="true"), Refusal.DELETED_ON_DISABLE),
+        (told(remote_log_copy_disable="true"), Refusal.COPYING_DISABLED),
+        (
+            {name: one for name, one in told().items() if name != COPY_DISABLE},
+            Refusal.SETTING_UNKNOWN,
+        ),
+    ],
+    ids=lambda one: one.value if isinstance(one, Refusal) else "",
+)
+def test_topic_when_a_window_would_cost_records_then_refused_by_name(
+    settings: dict[str, Setting] | None, reason: Refusal
+) -> None:
+    """Each of these is refused before anything is changed."""
+    refused = why_not(settings)
+    assert refused is not None
+    assert refused.reason is reason
+
+
+def test_journal_when_written_then_has_what_was_set_on_the_topic_alone() -> None:
+    """Defaults of the brokers are none of the topic's settings, and other settings stay."""
+    settings = told(retention_ms="5", local_retention_bytes="7", cleanup_policy="delete")
+    assert explicitly_set(settings) == {RETENTION_MS: "5", LOCAL_BYTES: "7"}
+
+
+def test_changes_when_put_together_then_give_back_exactly_what_was_there() -> None:
+    """What was set is set again, what was not is unset, and nothing else is named."""
+    before = {RETENTION_MS: "5", LOCAL_BYTES: "7"}
+    opened = opening_change()
+    assert set(opened.given) == set(CHANGED) <= set(ASKED)
+    assert not opened.unset
+    now = {**before, **opened.given}
+    assert (now[COPY_DISABLE], now[RETENTION_MS], now[RETENTION_BYTES]) == ("true", "-1", "-1")
+    assert (now[LOCAL_MS], now[LOCAL_BYTES]) == ("-2", "-2")
+    for change in (enabling_change(before), restoring_change(before)):
+        assert not set(change.given) & set(change.unset)
+        now = {name: value for name, value in now.items() if name not in change.unset}
+        now.update(change.given)
+    assert now == before
+
+
+def test_retention_when_copying_begins_again_then_is_still_off() -> None:
+    """It comes back in a change of its own, last."""
+    change = enabling_change({RETENTION_MS: "5", RETENTION_BYTES: "6"})
+    assert not {RETENTION_MS, RETENTION_BYTES} & {*change.given, *change.unset}
+
+
+def test_settings_when_not_as_before_then_each_difference_is_named() -> None:
+    """Somebody has changed them meanwhile, or brokers do not tell yet."""
+    before = {RETENTION_MS: "5"}
+    assert differences(told(retention_ms="5"), before) == []
+    assert differences(told(retention_ms="6", local_retention_ms="1"), before) == [
+        "local.retention.ms is 1, it was not set",
+        "retention.ms is 6, it was 5",
+    ]

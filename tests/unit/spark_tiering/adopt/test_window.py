@@ -1,0 +1,363 @@
+"""The nine steps in memory: order, refusals, and drivers that die in each of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.adopt.journal import Step
+from spark_tiering.adopt.outcomes import Refusal, Standing
+from spark_tiering.adopt.settings import COPY_DISABLE, RETENTION_MS
+from spark_tiering.adopt.steps import WindowOptions
+from spark_tiering.plan.inputs import ObjectsFound
+from spark_tiering.run.publishing import PublishFailure
+from spark_tiering.work.tasks import Outcome
+from tests.support.adopted_topics import BEFORE, ONE, TWO, died, troubled, world
+from tests.support.adopted_world import CLOSED
+from tests.support.plans import cut, source
+
+CS, CF, DS, DF = SegmentState
+
+
+def step_before(state: SegmentState, start: int) -> int:
+    """The step at which a driver dies that has not yet said that a copy has come to *state*."""
+    for step in range(1, 1000):
+        found = died(step, is_troubled=False)
+        found.dies_at = None
+        said = [
+            one for one, reached in found.events
+            if reached is state and found.segments[one].start_offset == start
+        ]  # fmt: skip
+        if said:
+            return step - 1
+    raise AssertionError
+
+
+CF_OF_FIRST = step_before(CF, 0)
+
+
+def test_topic_when_adopted_then_every_range_is_copied_once_and_settings_are_as_before() -> None:
+    """All closed segments are copied, the brokers go on behind them, nothing is lost or changed."""
+    found = world()
+    outcome = found.adopt()
+    assert (outcome.standing, outcome.why, outcome.findings) == (Standing.ADOPTED, None, ())
+    assert outcome.is_fine
+    found.check_closed(BEFORE)
+    assert found.finished_starts() == [0, 5, 10, 20, 30, 100]
+    assert found.told_tiered == {ONE: 39, TWO: 199}
+    assert [one.step for one in found.journals] == list(Step)
+    assert found.journals[0].before == {
+        name: value for name, value in BEFORE.items() if name != "segment.bytes"
+    }
+    assert found.journals[0].log_starts == {0: 0, 1: 5}
+
+
+def test_topic_when_adopted_twice_then_the_second_time_does_nothing() -> None:
+    """Where nothing is to be copied no window is opened."""
+    found = world()
+    found.adopt()
+    steps = found.steps
+    assert found.adopt().standing is Standing.NOTHING_TO_DO
+    assert len(found.journals) == len(Step)
+    assert found.steps - steps < 8
+
+
+def test_f108_copy_when_it_fails_for_good_then_all_above_is_ended_before_brokers_copy() -> None:
+    """A failed segment ends its partition's copies there: no hole, and no lone copy."""
+    found = troubled()
+    outcome = found.adopt()
+    assert outcome.standing is Standing.ADOPTED
+    assert outcome.stopped == "a round of copies finished nothing"
+    found.check_closed(BEFORE)
+    ours = [one.start_offset for one in outcome.receipts if one.fate.value == "finished"]
+    assert sorted(ours) == [0, 5, 10, 100]
+
+
+def test_first_copy_when_it_fails_then_no_lone_copy_moves_the_log_start() -> None:
+    """Where nothing is in the tier a copy above a gap would delete what is below: none is left."""
+    found = world()
+    found.outcomes[0] = Outcome.UNKNOWN
+    outcome = found.adopt()
+    assert outcome.standing is Standing.ADOPTED
+    found.check_closed(BEFORE)
+    assert found.log_starts == {ONE: 0, TWO: 5}
+
+
+def test_lone_copy_when_it_cannot_be_ended_then_the_window_stays_open() -> None:
+    """Brokers are not let copy beside a copy that is open; resuming ends it and closes."""
+    found = world()
+    found.outcomes[0] = Outcome.CONFLICT
+    found.undeletable |= {0, 10, 20}
+    outcome = found.adopt()
+    assert outcome.standing is Standing.LEFT_OPEN
+    assert outcome.why is not None
+    assert outcome.why.reason is Refusal.OPEN_COPIES
+    assert not found.is_copying
+    assert found.lost == []
+    found.undeletable.clear()
+    found.outcomes.clear()
+    assert found.window().resume().standing is Standing.ADOPTED
+    found.check_closed(BEFORE)
+
+
+@pytest.mark.parametrize("state", [CS, DS, CF])
+def test_foreign_copy_when_it_stands_alone_above_the_log_start_then_refused(
+    state: SegmentState,
+) -> None:
+    """A copy of somebody else's would move the log start as soon as brokers begin to copy."""
+    found = world()
+    found.broker_copy(ONE, 20, 30, state)
+    outcome = found.adopt()
+    assert outcome.why is not None
+    assert outcome.why.reason is Refusal.LONE_COPY
+    assert (found.events, found.journals, found.explicit) == ([], [], BEFORE)
+
+
+def test_tier_when_retention_has_just_moved_its_start_then_is_looked_at_again() -> None:
+    """What is deleted between two questions looks like a lone copy, and only once."""
+    found = world()
+    found.broker_copy(ONE, 10, 20)
+    found.expired = {ONE: 10}
+    assert found.adopt().standing is Standing.ADOPTED
+    assert found.log_starts[ONE] == 10
+
+
+def test_tier_when_it_has_a_hole_then_refused_before_anything() -> None:
+    """Brokers that begin to copy would delete what lies in the hole."""
+    found = world()
+    found.broker_copy(ONE, 0, 10)
+    found.broker_copy(ONE, 20, 30)
+    outcome = found.adopt()
+    assert outcome.why is not None
+    assert outcome.why.reason is Refusal.TIER_HAS_HOLE
+    assert (found.events, found.journals, found.explicit) == ([], [], BEFORE)
+
+
+def test_hole_when_somebody_makes_one_in_the_window_then_it_is_not_closed() -> None:
+    """Brokers are not let copy beside a hole, whoever has made it; when it is filled they are."""
+    found = world()
+    found.outcomes[10] = Outcome.CONFLICT
+
+    def somebody_copies(_: object) -> None:
+        if not any(one.id.partition == ONE for one in found.finished_by_brokers()):
+            found.broker_copy(ONE, 30, 40)
+
+    found.on_copy = somebody_copies
+    outcome = found.adopt()
+    assert outcome.why is not None
+    assert (outcome.standing, outcome.why.reason) == (Standing.LEFT_OPEN, Refusal.TIER_HAS_HOLE)
+    assert not found.is_copying
+    assert found.lost == []
+    found.broker_copy(ONE, 10, 30)
+    assert found.window().abort().standing is Standing.ABORTED
+    found.check_closed(BEFORE)
+
+
+def test_broker_copy_when_it_was_interrupted_then_its_range_is_copied_too() -> None:
+    """An open copy of the broker's counts as not copied, and does not keep the window open."""
+    found = world()
+    found.broker_copy(ONE, 0, 10)
+    found.broker_copy(ONE, 10, 20, CS)
+    outcome = found.adopt()
+    assert outcome.standing is Standing.ADOPTED
+    found.check_closed(BEFORE)
+    starts = [one.start_offset for one in outcome.receipts if one.partition == ONE]
+    assert starts == [10, 20, 30]
+
+
+def test_metadata_when_somebody_goes_on_publishing_then_the_window_is_closed_again() -> None:
+    """What does not come to rest is not planned from; nothing is copied, all is as before."""
+    found = world(busy_events=10_000)
+    outcome = found.adopt()
+    assert outcome.standing is Standing.ADOPTED
+    assert outcome.stopped.startswith("no rest in 1000 ms")
+    assert not found.events
+    found.check_closed(BEFORE)
+
+
+def test_brokers_when_they_do_not_go_on_behind_the_copies_then_copying_is_stopped_again() -> None:
+    """Without the effect copying is off, retention is off, and the journal says why."""
+    found = world(is_deaf=True)
+    outcome = found.adopt()
+    assert outcome.standing is Standing.LEFT_OPEN
+    assert outcome.why is not None
+    assert outcome.why.reason is Refusal.NOT_TAKEN_UP
+    assert not found.is_copying
+    assert found.setting(RETENTION_MS) == "-1"
+    assert found.journals[-1].step is Step.OPEN
+    assert "orders" in found.journals[-1].trouble
+    found.is_deaf = False
+    assert found.window().abort().standing is Standing.ABORTED
+    found.check_closed(BEFORE)
+
+
+def test_change_when_nobody_hears_of_it_then_is_asked_for_again() -> None:
+    """A change whose answer was lost is made once more, and the window goes on."""
+    found = world(lost_changes=2)
+    assert found.adopt().standing is Standing.ADOPTED
+    found.check_closed(BEFORE)
+
+
+def test_change_when_nobody_ever_hears_of_it_then_the_window_counts_as_open() -> None:
+    """What may have been changed is named, and undone by whoever takes the window up."""
+    found = world(lost_changes=3)
+    outcome = found.adopt()
+    assert outcome.why is not None
+    assert (outcome.standing, outcome.why.reason) == (
+        Standing.LEFT_OPEN,
+        Refusal.CHANGE_UNKNOWN,
+    )
+    assert found.window().abort().standing is Standing.ABORTED
+    found.check_closed(BEFORE)
+
+
+@pytest.mark.parametrize("why", ["policy", "when it is made"])
+def test_change_when_the_cluster_refuses_it_then_the_topic_is_refused(why: str) -> None:
+    """It is asked for without being made first; where it is refused later nothing was changed."""
+    found = world(refuses_change=why)
+    outcome = found.adopt()
+    assert outcome.why is not None
+    assert (outcome.standing, outcome.why.reason) == (Standing.REFUSED, Refusal.CHANGE_REFUSED)
+    assert bool(found.journals) is (why == "when it is made")
+    found.check_closed(BEFORE)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"remote.storage.enable": "false"}, Refusal.NOT_TIERED),
+        ({"cleanup.policy": "compact,delete"}, Refusal.COMPACTED),
+        ({"remote.log.delete.on.disable": "true"}, Refusal.DELETED_ON_DISABLE),
+        ({COPY_DISABLE: "true"}, Refusal.COPYING_DISABLED),
+    ],
+    ids=["not-tiered", "compacted", "delete-on-disable", "copying-disabled"],
+)
+def test_settings_when_they_speak_against_it_then_nothing_is_changed(
+    settings: dict[str, str], reason: Refusal
+) -> None:
+    """What would destroy data, or was done by somebody else, is refused by its name."""
+    found = world()
+    found.explicit |= settings
+    before = dict(found.explicit)
+    outcome = found.adopt()
+    assert outcome.why is not None
+    assert (outcome.standing, outcome.why.reason) == (Standing.REFUSED, reason)
+    assert (found.events, found.journals, found.explicit) == ([], [], before)
+
+
+def test_brokers_when_one_is_too_old_then_refused() -> None:
+    """Without the answer to -5 nobody could see whether copies were taken up."""
+    outcome = (found := world(too_old="broker 3: no ListOffsets 9")).adopt()
+    assert outcome.why is not None
+    assert outcome.why.reason is Refusal.BROKER_TOO_OLD
+    assert not found.journals
+
+
+def test_window_when_open_then_a_new_adoption_is_refused() -> None:
+    """Whoever comes next has to resume or to abort."""
+    found = died(40, is_troubled=False)
+    outcome = found.adopt()
+    assert outcome.why is not None
+    assert (outcome.standing, outcome.why.reason) == (Standing.REFUSED, Refusal.WINDOW_OPEN)
+
+
+def test_window_when_it_was_being_closed_then_resuming_copies_nothing_more() -> None:
+    """Copying may be on again: from there on it is closed, whatever there is to copy by now."""
+    steps = next(
+        step for step in range(1, 1000)
+        if (journals := died(step, is_troubled=False).journals)
+        and journals[-1].step is Step.CLOSING
+    )  # fmt: skip
+    found = died(steps, is_troubled=False)
+    begun = [one for one in found.events if one[1] is CS]
+    found.sources = [
+        source(cut(*range(0, 70, 10), is_active=True), partition=ONE, is_tiered=True, log_start=0),
+        found.sources[1],
+    ]
+    assert found.window().resume().standing is Standing.ADOPTED
+    assert [one for one in found.events if one[1] is CS] == begun
+    found.check_closed(BEFORE)
+
+
+@pytest.mark.parametrize("way", ["resume", "abort"])
+def test_window_when_there_is_none_then_nothing_is_taken_up(way: str) -> None:
+    """A topic without a window, or whose window is closed, is left alone."""
+    found = world()
+    for _ in range(2):
+        outcome = getattr(found.window(), way)()
+        assert outcome.why is not None
+        assert outcome.why.reason is Refusal.NO_WINDOW
+        found.adopt()
+    found.check_closed(BEFORE)
+
+
+def test_topic_when_it_is_gone_then_its_window_is_closed() -> None:
+    """There is nothing to restore of a topic that was deleted."""
+    found = died(40, is_troubled=False)
+    found.is_gone = True
+    assert found.window().resume().standing is Standing.ABORTED
+    assert found.journals[-1].step is Step.CLOSED
+
+
+@pytest.mark.parametrize("lost_at", range(1, 110, 4))
+def test_topic_when_lost_to_another_job_then_nothing_is_changed_any_more(lost_at: int) -> None:
+    """Who does not hold the topic changes no setting; the window stays for who does."""
+    found = world(lost_at=lost_at)
+    outcome = found.adopt()
+    if outcome.standing is Standing.ADOPTED:
+        return
+    assert outcome.why is not None
+    assert outcome.why.reason is Refusal.NOT_OURS
+    assert found.lost == []
+    found.lost_at = None
+    if found.journals:
+        assert found.window().abort().standing in CLOSED
+    found.check_closed(BEFORE)
+
+
+def test_job_when_told_to_stop_then_the_window_is_closed() -> None:
+    """A stop ends the copying, never with a window left open."""
+    found = world(stop="paused")
+    outcome = found.adopt()
+    assert (outcome.standing, outcome.stopped) == (Standing.ADOPTED, "paused")
+    assert not found.events
+    found.check_closed(BEFORE)
+
+
+def test_event_when_its_outcome_is_unknown_then_stragglers_are_waited_for() -> None:
+    """What may be stored late has come before brokers copy again."""
+    found = world()
+    found.failures[0, CS] = PublishFailure.UNKNOWN
+    outcome = found.adopt(WindowOptions(quiet_ms=50, quiet_max_ms=1_000, pause_ms=5))
+    assert outcome.standing is Standing.ADOPTED
+    assert outcome.window_ms >= 100
+    found.check_closed(BEFORE)
+
+
+def test_partition_when_the_source_lacks_it_then_refused_where_the_tier_has_it() -> None:
+    """Without its leader epochs nobody can say what brokers would see of it."""
+    found = world(without_source={TWO})
+    found.broker_copy(TWO, 5, 100)
+    outcome = found.adopt()
+    assert outcome.why is not None
+    assert outcome.why.reason is Refusal.SOURCE_LACKS_PARTITION
+    assert not found.journals
+
+
+def test_whole_copy_when_the_source_lacks_it_then_abort_leaves_it_open() -> None:
+    """The last copy of records is never deleted for the sake of closing a window."""
+    found = died(CF_OF_FIRST, is_troubled=False)
+    whole = next(one for one in found.open_of_jobs() if one.start_offset == 0)
+    assert found.objects[whole.id.uuid] is ObjectsFound.WHOLE
+    found.sources = [
+        source(cut(10, 20, 30, 40, is_active=True), partition=ONE, is_tiered=True, log_start=0),
+        found.sources[1],
+    ]
+    outcome = found.window().abort()
+    assert outcome.why is not None
+    assert (outcome.standing, outcome.why.reason) == (Standing.LEFT_OPEN, Refusal.OPEN_COPIES)
+    assert "last-copy" in outcome.why.detail
+    assert whole.id in found.segments
+    assert found.window().resume().standing is Standing.ADOPTED
+    assert found.segments[whole.id].state is CF
+    found.check_closed(BEFORE)
