@@ -19,7 +19,7 @@ help: ## list the targets
 setup: ## make .venv from constraints/dev.txt, or leave it when it is up to date
 	@sh tools/setup.sh python
 
-demo: setup ## the main job, on a fresh machine: start, write, kill, restart from the snapshot, the same answers
+demo: setup ## the main job, on a fresh machine: start, write, kill, restart from the snapshot, the same answers; then tier segments by Spark
 	@$(BIN)/rlmm demo
 
 test-fast: setup ## while working: everything without network, below 60 s
