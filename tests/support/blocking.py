@@ -29,8 +29,21 @@ def detecting_blocking(*modules: str) -> Iterator[None]:
         detector.deactivate()
 
 
-@pytest.fixture(autouse=True)
-def nothing_blocks() -> Iterator[None]:
-    """Hold every test to it that imports this fixture, or whose folder's `conftest.py` does."""
+@contextmanager
+def detecting_for_a_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """
+    Detect while a test runs, and leave no wrapper of the detector's behind it.
+
+    A call that the test replaced was the wrapper: put back after the detector is gone, it would
+    stay for the tests that follow.
+    """
     with detecting_blocking("rlmm"):
+        yield
+        monkeypatch.undo()
+
+
+@pytest.fixture(autouse=True)
+def nothing_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Hold every test to it that imports this fixture, or whose folder's `conftest.py` does."""
+    with detecting_for_a_test(monkeypatch):
         yield

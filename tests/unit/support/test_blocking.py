@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 from blockbuster import BlockingError
 
-from tests.support.blocking import detecting_blocking
+from tests.support.blocking import detecting_blocking, detecting_for_a_test
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,3 +40,13 @@ async def test_blocking_call_when_made_by_others_then_it_is_fine(tmp_path: Path)
     with detecting_blocking("rlmm"):
         sync_file(tmp_path / "file")
     assert (tmp_path / "file").exists()
+
+
+def test_call_that_a_test_replaced_is_the_real_one_afterwards() -> None:
+    """What is put back at the end of a test is not the detector's wrapper."""
+    real = time.sleep
+    with pytest.MonkeyPatch.context() as monkeypatch, detecting_for_a_test(monkeypatch):
+        wrapper = time.sleep
+        monkeypatch.setattr(time, "sleep", lambda _: None)
+    assert real is not wrapper
+    assert time.sleep is real
