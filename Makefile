@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 export PYTHON
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -n auto
-GENERATED := docs/cli.md docs/configuration.md docs/errors.md docs/http.md docs/kafka-semantics.md docs/metrics.md docs/operating.md docs/security.md docs/wire-protocol.md
+GENERATED := docs/cli.md docs/configuration.md docs/errors.md docs/findings.md docs/http.md docs/kafka-semantics.md docs/metrics.md docs/operating.md docs/security.md docs/wire-protocol.md
 COUNT ?= 1000000
 SEEDS ?= 1000
 UPGRADE ?=

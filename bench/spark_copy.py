@@ -173,6 +173,8 @@ def measure_overhead(ground: Ground) -> None:
 
     The tasks of a whole job are run again as one job of Spark's, into another prefix and with
     nobody who decides or publishes anything; what the carrying out takes longer is the driver's.
+    What Spark takes to schedule them is in both, and so not in the difference; a job is more than
+    it by the copies themselves.
     """
     sizes = ground.sizes
     count = sizes.small_partitions * sizes.small_segments

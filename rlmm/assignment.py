@@ -117,9 +117,9 @@ class Assignment:
             if len(left) < len(self.user):
                 come, gone, counted = self.user - before.user, left, known.copy()
         for partition in come:
-            counted[_place_of(partition, partition_count)] += 1
+            counted[place_of(partition, partition_count)] += 1
         for partition in gone:
-            place = _place_of(partition, partition_count)
+            place = place_of(partition, partition_count)
             counted[place] -= 1
             if not counted[place]:
                 del counted[place]
@@ -144,5 +144,6 @@ class Assignment:
         return " and ".join(parts) or "none"
 
 
-def _place_of(partition: TopicIdPartition, partition_count: int) -> int:
+def place_of(partition: TopicIdPartition, partition_count: int) -> int:
+    """The metadata partition where the events of *partition* live."""
     return metadata_partition_for(partition.topic_id, partition.partition, partition_count)

@@ -32,6 +32,7 @@ from rlmm.gate.barrier import Barrier
 from rlmm.gate.reads import Reads
 from rlmm.gate.settings import GateSettings
 from rlmm.keeper import Keeper
+from rlmm.log.past import Past
 from rlmm.log.requests import require_timeout
 from rlmm.metadata.ids import INT64_MAX
 from rlmm.metadata.python_shards import python_shards
@@ -149,6 +150,10 @@ class Engine:
         """Store an event and hear what became of it."""
         self.store = self._writer.store
         """As `write`, also where the user partition is not assigned here."""
+        self.past = Past(log)
+        """The log itself, for who asks what happened; whatever of it is followed."""
+        self.freeze = self._pump.freeze
+        """The state of a metadata partition, or of one user partition there, at one position."""
         self._end: tuple[type[Unresolved], str] | None = None
 
     # ---------------------------------------------------------------------------- the task
@@ -376,18 +381,11 @@ class Engine:
         kept = None if self._keeper is None else self._keeper.statistics()
         restored, snapshots = kept or (None, None)
         return EngineStatistics(
-            self._pump.identity,
-            self._pump.assignment,
-            self._pump.statistics(),
-            self._gate.statistics(),
-            self._barrier.statistics(),
-            self._writer.statistics(),
-            self.incidents.statistics(),
-            self._budget.statistics(),
-            restored,
-            snapshots,
+            self._pump.identity, self._pump.assignment, self._pump.statistics(),
+            self._gate.statistics(), self._barrier.statistics(), self._writer.statistics(),
+            self.incidents.statistics(), self._budget.statistics(), restored, snapshots,
             self._log.statistics(),
-        )
+        )  # fmt: skip
 
 
 def _require_offsets(at_least: Mapping[int, int]) -> None:

@@ -18,6 +18,7 @@ from rlmm.broker_watch import KnowsBrokers
 from rlmm.copy_watch import KnowsCopying
 from rlmm.errors import AppendRefused, LogUnavailable
 from rlmm.folder_lock import snapshots_lock
+from rlmm.log.past import read_aside
 from rlmm.log.protocol import LogStatistics
 from rlmm.own_thread import in_own_thread
 
@@ -121,6 +122,13 @@ class OpeningLog:
         """See `MetadataLog`."""
         log, left_s = await self._reached(timeout_s)
         return await log.read(partition, position, timeout_s=left_s, bytes_max=bytes_max)
+
+    async def read_aside(
+        self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
+    ) -> RecordSet | None:
+        """See `ReadsAside`; also for logs that are none."""
+        log, left_s = await self._reached(timeout_s)
+        return await read_aside(log, partition, position, timeout_s=left_s, bytes_max=bytes_max)
 
     async def append(self, partition: int, value: bytes, *, timeout_s: float) -> int:
         """See `MetadataLog`."""

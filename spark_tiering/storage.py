@@ -275,9 +275,12 @@ def _require_parts(segment: SegmentMetadata, parts: Mapping[SegmentPart, Path | 
         msg = f"a segment cannot be tiered without {', '.join(lacking)}"
         raise InvalidArgument(msg)
     aborted = parts.get(SegmentPart.TXN_INDEX)
-    if segment.txn_index_empty and aborted is not None and _size_bytes(aborted):
+    has_entries = aborted is not None and _size_bytes(aborted) > 0
+    if segment.txn_index_empty is has_entries:
         # Readers of committed records would be given aborted ones.
-        msg = "a transaction index with entries, and the metadata says that it is empty"
+        there = "with" if has_entries else "without"
+        told = "empty" if segment.txn_index_empty else "not empty"
+        msg = f"a transaction index {there} entries, and the metadata says that it is {told}"
         raise InvalidArgument(msg)
 
 

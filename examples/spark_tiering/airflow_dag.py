@@ -22,6 +22,7 @@ WHAT = (
     "--source-sidecar=https://broker-1.example:7405",
     "--source-sidecar=https://broker-2.example:7405",
     "--source-token-file=/etc/rlmm/source.token",
+    # A service on a log of its own: an archive is not kept in the cluster's metadata.
     "--sidecar=rlmm.example:7404",
     "--sidecar-token-file=/etc/rlmm/sidecar.token",
     "--sidecar-ca-file=/etc/rlmm/ca.pem",
@@ -35,7 +36,7 @@ WHAT = (
     "--time-limit=5h",
 )
 """What is copied from where to where; the same words for both commands."""
-PLAN = "/var/lib/rlmm/plans/{{ ts_nodash }}.json"
+PLAN = "/var/lib/rlmm/plans/{{ ts_nodash }}-{{ ti.try_number }}.json"
 REPORT = "/var/lib/rlmm/reports/{{ ts_nodash }}-{{ ti.try_number }}.json"
 STOP_FILE = "/var/lib/rlmm/stop"
 """Who touches it stops the job between two segments; the next run goes on."""

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rlmm.cli.main import COMMANDS_OF_VARIABLES
 from rlmm.cli.output import OUTPUTS, print_table
+from rlmm.cli.shared_flags import is_of_commands
 from rlmm.config.keys import KEYS
 from rlmm.config.loading import load
 from rlmm.log.kafka.settings import Secret
@@ -103,7 +105,12 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
             if name.startswith(_PARAMETER)
         }
         given = {name: text for name, text in flags.items() if text is not None}
-        sources = Sources(given, os.environ, config_file, command_properties)
+        environ = {
+            name: text
+            for name, text in os.environ.items()
+            if not is_of_commands(name, COMMANDS_OF_VARIABLES)
+        }
+        sources = Sources(given, environ, config_file, command_properties)
         return command(sources=sources, **parameters)
 
     decorated: Callable[..., Any] = configured

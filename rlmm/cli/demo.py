@@ -4,7 +4,8 @@
 A service starts, a client writes a history that a real broker wrote through its socket, it answers,
 it is killed with SIGKILL, and another one goes on from the snapshot, refuses while it is behind,
 and gives the same answers when it has caught up. Then segments of a broker's log folder are copied
-to a tier, and the service hears of it. Nothing outside of the folder is touched.
+to a tier, and the service hears of it; the commands of operators show what came of it all. Nothing
+outside of the folder is touched.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ import click
 from rlmm.cli import demo_talk
 from rlmm.cli.demo_behind import append_copies, ask_while_behind
 from rlmm.cli.demo_history import recorded_history, show_history
+from rlmm.cli.demo_operators import show_commands
 from rlmm.cli.demo_service import DemoService
 from rlmm.cli.output import print_table
+from rlmm.clock import SYSTEM_CLOCK
 from rlmm.errors import EngineFailed
 from rlmm.planning import LOG_FOLDER
 
@@ -40,7 +43,7 @@ _METRICS = ("rlmm_ready", 'rlmm_segments{cluster="files",state="COPY_SEGMENT_FIN
 def demo(*, history: bool, folder: Path | None, without_tiering: bool) -> None:
     """
     Start, write, read, kill, restart from the snapshot: the same answers. Then tier segments by
-    Spark, and read one back. Takes less than a minute.
+    Spark, read one back, and ask as an operator does. Takes less than a minute.
     """
     if history:
         show_history()
@@ -53,7 +56,7 @@ def demo(*, history: bool, folder: Path | None, without_tiering: bool) -> None:
 
 def _story(folder: Path, socket: Path, *, is_tiering: bool) -> None:
     with DemoService(folder, socket) as service:
-        before = _first_life(service, folder)
+        before, since_ms = _first_life(service, folder)
         partition_count = _engine(service)["partition_count"]
         status = service.kill()
     count = append_copies(folder / LOG_FOLDER, demo_talk.payments(), partition_count)
@@ -66,12 +69,13 @@ def _story(folder: Path, socket: Path, *, is_tiering: bool) -> None:
         if before != after:
             msg = "the restarted service answers differently: a fault of ours, please report it"
             raise EngineFailed(msg)
-        if is_tiering:
-            _tiering(service, folder)
+        number = _tiering(service, folder) if is_tiering else 9
+        show_commands(socket, since_ms, number)
         service.stop()
 
 
-def _first_life(service: DemoService, folder: Path) -> dict[str, dict[str, Any]]:
+def _first_life(service: DemoService, folder: Path) -> tuple[dict[str, dict[str, Any]], int]:
+    """What it answers, and when the snapshot was there."""
     service.wait_ready()
     status = _engine(service)
     click.echo(
@@ -81,6 +85,7 @@ def _first_life(service: DemoService, folder: Path) -> dict[str, dict[str, Any]]
     events = demo_talk.recorded_events()
     verdicts = demo_talk.write(service.client, events[:_FIRST])
     service.snapshot(folder)
+    since_ms = SYSTEM_CLOCK.now_ms()
     verdicts += demo_talk.write(service.client, events[_FIRST:])
     told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
     click.echo(
@@ -103,7 +108,7 @@ def _first_life(service: DemoService, folder: Path) -> dict[str, dict[str, Any]]
         ("asked", "told"),
         [("/readyz", f"{code} {ready['status']}"), *service.metrics(*_METRICS)],
     )
-    return answers
+    return answers, since_ms
 
 
 def _second_life(
@@ -145,17 +150,20 @@ def _second_life(
     return after
 
 
-def _tiering(service: DemoService, folder: Path) -> None:
+def _tiering(service: DemoService, folder: Path) -> int:
+    """Tier segments, where that can be; the number of what is shown next."""
     try:
         # Needs more than the service does.
         from rlmm.cli.demo_tiering import show_tiering  # noqa: PLC0415
     except ImportError as error:
         click.echo(
             f"9. Segments are not tiered here, {error.name} is not installed: "
-            "pip install 'rlmm[tiering,spark,java]'"
+            "pip install 'rlmm[tiering,spark,java]'\n"
         )
-        return
+        return 10
     show_tiering(service, folder)
+    click.echo()
+    return 12
 
 
 _PASSED = {"applied", "duplicate", "rejected", "undecodable"}

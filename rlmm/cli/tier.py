@@ -27,6 +27,7 @@ from rlmm.cli.tier_around import (
     told_and_kept,
     warn_of,
 )
+from rlmm.cli.tier_examples import ending
 from rlmm.cli.tier_options import (
     DECIDED_BY_PLANS,
     StoreChoice,
@@ -37,6 +38,7 @@ from rlmm.cli.tier_options import (
     store_options,
 )
 from rlmm.cli.tier_progress import progress_line
+from rlmm.cli.variables import CalledAsFlag
 from rlmm.clock import SYSTEM_CLOCK
 from rlmm.errors import ConfigError
 from spark_tiering.adopt.adoption import windows
@@ -62,7 +64,11 @@ _OUTPUT = click.option("--output", type=click.Choice(OUTPUTS), default="table", 
 _NEW_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.group(context_settings={"auto_envvar_prefix": "RLMM_TIER"})
+@click.group(
+    context_settings={"auto_envvar_prefix": "RLMM_TIER"},
+    epilog="Each command's own --help has examples. Every flag is an environment variable as well: "
+    "RLMM_TIER_RUN_STORE is --store of `tier run`.",
+)
 def tier() -> None:
     """Copy cold segments to a store of objects, and keep the metadata true."""
 
@@ -70,11 +76,12 @@ def tier() -> None:
 tier.add_command(adopt_group)
 
 
-@tier.command("plan")
+@tier.command("plan", epilog=ending("plan"))
 @job_options
 @click.option(
     "--save",
     "save_file",
+    cls=CalledAsFlag,
     type=_NEW_FILE,
     help="Keep the plan in a file, for `tier run --plan`. "
     "It holds for one metadata log: an embedded one that is not there yet is begun.",
@@ -97,10 +104,11 @@ def plan_command(request: JobRequest, *, save_file: Path | None, output: str) ->
         save(save_file, format_plan(planned.plan))
 
 
-@tier.command("run")
+@tier.command("run", epilog=ending("run"))
 @job_options
 @click.option(
-    "--plan", "plan_file", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    "--plan", "plan_file", cls=CalledAsFlag,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Carry out a plan that was saved, or none: one that is stale is refused.",
 )  # fmt: skip
 @click.option(
@@ -109,7 +117,9 @@ def plan_command(request: JobRequest, *, save_file: Path | None, output: str) ->
     "is copied, and put back as they were. See docs/tiering.md.",
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Stop when the plan is made, as `tier plan`.")
-@click.option("--report", "report_file", type=_NEW_FILE, help="Keep the report in a file.")
+@click.option(
+    "--report", "report_file", cls=CalledAsFlag, type=_NEW_FILE, help="Keep the report in a file."
+)
 @_OUTPUT
 def run_command(
     request: JobRequest,
@@ -162,7 +172,7 @@ def run_command(
         click.get_current_context().exit(EXIT_FOUND)
 
 
-@tier.command("status")
+@tier.command("status", epilog=ending("status"))
 @store_options
 @_OUTPUT
 def status_command(choice: StoreChoice, *, output: str) -> None:
@@ -207,22 +217,24 @@ def status_command(choice: StoreChoice, *, output: str) -> None:
         if opened:
             print_table(
                 "topics whose copying and retention are off",
-                ("topic", "step", "since", "job", "standing", "trouble"),
-                [tuple(row.values()) for row in _window_rows(opened)],
+                ("topic", "step", "since", "job", "standing"),
+                [tuple(row.values())[:-1] for row in _window_rows(opened)],
             )
+            for one in opened:
+                if one.journal.trouble:
+                    click.echo(f"{one.journal.topic.name}: {one.journal.trouble}")
     is_left = any(one.job is not Standing.ALIVE for one in opened)
     if is_left or any(one.standing is Standing.OVERDUE for one in jobs):
         click.get_current_context().exit(EXIT_FOUND)
 
 
-@tier.command("pause")
+@tier.command("pause", epilog=ending("pause"))
 @store_options
 @click.argument("job_id")
 def pause_command(choice: StoreChoice, *, job_id: str) -> None:
     """
-    Ask a job to stop between segments, wherever it runs. What it has begun it finishes.
-
-    A later `tier run` goes on.
+    Ask a job to stop between segments, wherever it runs. Segments that are being copied are
+    finished, those that wait are not begun; a later `tier run` goes on.
     """
     with open_store(choice.settings) as store:
         jobs = JobStore(store, choice.prefix)
@@ -234,13 +246,19 @@ def pause_command(choice: StoreChoice, *, job_id: str) -> None:
     click.echo(f"job {job_id} ({known[job_id].value}) is asked to stop between segments")
 
 
-@tier.command("sweep")
+@tier.command("sweep", epilog=ending("sweep"))
 @store_options
 @click.option(
     "--older-than", type=POSITIVE_TIME, default="7d", show_default=True, metavar="TIME",
     help="Choose a time that no writer outlasts: nothing tells whether one is still at work.",
 )  # fmt: skip
-@click.option("--end", "is_ending", is_flag=True, help="End them; without it they are listed.")
+@click.option(
+    "--end",
+    "is_ending",
+    cls=CalledAsFlag,
+    is_flag=True,
+    help="End them; without it they are listed.",
+)
 @_OUTPUT
 def sweep_command(choice: StoreChoice, *, older_than: int, is_ending: bool, output: str) -> None:
     """

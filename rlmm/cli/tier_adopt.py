@@ -14,9 +14,10 @@ import click
 from rlmm.cli.main import EXIT_FOUND
 from rlmm.cli.output import OUTPUTS
 from rlmm.cli.tier_around import echo_plan, quiet_log, require_new, stopping_signals, told_and_kept
+from rlmm.cli.tier_examples import ending
 from rlmm.cli.tier_options import adopting, job_options
 from rlmm.cli.tier_progress import progress_line
-from rlmm.errors import ConfigError
+from rlmm.errors import ConfigError, TopicBusy
 from spark_tiering.adopt.adoption import Listeners, abort, adopt, resume
 from spark_tiering.run.surroundings import open_surroundings
 
@@ -36,7 +37,7 @@ def adopt_group() -> None:
     """Take up what an adopting job has left: copying and retention are off until then."""
 
 
-@adopt_group.command("resume")
+@adopt_group.command("resume", epilog=ending("adopt resume"))
 @click.argument("topic")
 @job_options
 @_OUTPUT
@@ -49,7 +50,7 @@ def resume_command(request: JobRequest, *, topic: str, output: str) -> None:
     _taken_up(request, topic, output, resume)
 
 
-@adopt_group.command("abort")
+@adopt_group.command("abort", epilog=ending("adopt abort"))
 @click.argument("topic")
 @job_options
 @_OUTPUT
@@ -100,4 +101,4 @@ def _run(
             report = work(at, listeners=listeners)
     told_and_kept(report.lines(), report.document(), output, report_file)
     if not report.is_fine:
-        click.get_current_context().exit(EXIT_FOUND)
+        click.get_current_context().exit(TopicBusy.exit_code if report.is_busy else EXIT_FOUND)

@@ -17,6 +17,7 @@ import click
 from click.core import ParameterSource
 
 from rlmm.cli.amounts import POSITIVE_SIZE, POSITIVE_TIME, SIZE, TIME
+from rlmm.cli.variables import CalledAsFlag
 from rlmm.errors import ConfigError
 from spark_tiering.engines.settings import SUBMITTED, EngineSettings, is_submitted
 from spark_tiering.plan.reasons import Mode
@@ -68,11 +69,11 @@ _STORE = (
 )  # fmt: skip
 _SOURCE = (
     click.option(
-        "--log-dir", "log_dirs", multiple=True, type=_FOLDER,
+        "--log-dir", "log_dirs", cls=CalledAsFlag, multiple=True, type=_FOLDER,
         help="A broker's log folder, as driver and executors see it. May be repeated.",
     ),
     click.option(
-        "--source-sidecar", "source_sidecars", multiple=True, metavar="URL",
+        "--source-sidecar", "source_sidecars", cls=CalledAsFlag, multiple=True, metavar="URL",
         help="https://host:port of a sidecar that serves its broker's segments. May be repeated.",
     ),
     click.option("--source-token-file", type=_FILE, default="", help="Holds the token for them."),
@@ -103,15 +104,18 @@ _METADATA = (
     click.option(
         "--embedded", default="", type=_FOLDER, metavar="FOLDER",
         help="The metadata log is kept in FOLDER, by this process. Without it and --sidecar it is "
-        "the topic of the cluster.",
+        "the topic of the cluster, which is for copies that brokers --adopt.",
     ),
 )  # fmt: skip
 _WANTED = (
     click.option(
-        "--topic", "topics", multiple=True, metavar="PATTERN",
+        "--topic", "topics", cls=CalledAsFlag, multiple=True, metavar="PATTERN",
         help="Topics to copy: orders, logs-*. May be repeated; none means all.",
     ),
-    click.option("--without-topic", "without_topics", multiple=True, metavar="PATTERN"),
+    click.option(
+        "--without-topic", "without_topics", cls=CalledAsFlag, multiple=True, metavar="PATTERN",
+        help="Topics not to copy, whatever --topic says. May be repeated.",
+    ),
     click.option(
         "--min-age", type=TIME, default="0s", metavar="TIME",
         help="Copy what is this old: 12h, 7d.",
@@ -120,8 +124,16 @@ _WANTED = (
         "--keep-local", type=SIZE, default="0", metavar="SIZE",
         help="Leave the newest bytes of each partition: 10GiB.",
     ),
+    click.option(
+        "--compacted", is_flag=True,
+        help="Copy topics with cleanup.policy=compact, too, as their cleaner has left them. With "
+        "--offline any topic may be one: offsets without records are no damage.",
+    ),
     click.option("--max-bytes", type=POSITIVE_SIZE, metavar="SIZE", help="Most of one job."),
-    click.option("--max-objects", type=click.IntRange(1, OBJECTS_MAX), default=OBJECTS_MAX),
+    click.option(
+        "--max-objects", type=click.IntRange(1, OBJECTS_MAX), default=OBJECTS_MAX,
+        help="Most of one job; three to a segment.",
+    ),
     click.option("--max-requests", type=click.IntRange(1), help="Most of one job."),
     click.option("--broker-id", type=int, default=NO_BROKER, help="In whose name it is copied."),
 )  # fmt: skip
@@ -137,13 +149,19 @@ _RUNNING = (
     click.option("--compress/--no-compress", default=False, help="Chunks as zstd frames."),
     click.option("--chunk-size", type=POSITIVE_SIZE, metavar="SIZE", help="4MiB by default."),
     click.option("--max-mb-per-s", type=click.FloatRange(0, min_open=True), help="Of the whole."),
-    click.option("--max-requests-per-s", type=click.FloatRange(0, min_open=True)),
+    click.option(
+        "--max-requests-per-s", type=click.FloatRange(0, min_open=True),
+        help="To the store, of the whole.",
+    ),
     click.option("--stop-file", type=_FILE, default="", help="Stop between segments once it is."),
     click.option("--time-limit", type=POSITIVE_TIME, metavar="TIME", help="Begin none after it."),
-    click.option("--segment-timeout", type=POSITIVE_TIME, default="1h", metavar="TIME"),
+    click.option(
+        "--segment-timeout", type=POSITIVE_TIME, default="1h", show_default=True, metavar="TIME",
+        help="Longest time for one segment; what takes longer is left to the next run.",
+    ),
 )  # fmt: skip
 DECIDED_BY_PLANS = (
-    "topics", "without_topics", "min_age", "keep_local", "max_bytes", "max_objects",
+    "topics", "without_topics", "min_age", "keep_local", "compacted", "max_bytes", "max_objects",
     "max_requests", "broker_id",
 )  # fmt: skip
 """Names of what a plan says, so that who carries it out cannot say otherwise."""
@@ -216,6 +234,10 @@ def store_of(flags: dict[str, Any]) -> StoreChoice:
         has_conditional_puts=not flags["no_conditional_puts"],
     )
     settings, prefix = parse_store(flags["store"], template)
+    if isinstance(settings, LocalSettings) and template != S3Settings(template.bucket):
+        msg = f"the store {settings.folder} is a folder, and something is said that only a bucket "
+        msg += "has (endpoint, region, encryption, ...): a bucket is s3://BUCKET/PREFIX"
+        raise ConfigError(msg)
     if prefix and flags["prefix"]:
         msg = f"two prefixes: {prefix!r} in the address of the store, {flags['prefix']!r} beside it"
         raise ConfigError(msg)
@@ -240,6 +262,7 @@ def request_of(flags: dict[str, Any]) -> JobRequest:
             tuple(flags["without_topics"]),
             flags["min_age"],
             flags["keep_local"],
+            flags["compacted"],
         ),
         Budgets(flags["max_bytes"], flags["max_objects"], flags["max_requests"]),
         CopyOptions(flags["compress"], **chunk),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from rlmm.config.jaas import parse_login
@@ -34,13 +33,10 @@ class Given:
 
 _TOPIC = "remote.log.metadata.topic."
 _STORES = ("ssl.truststore", "ssl.keystore")
-_PEM_SUFFIXES = {".pem", ".crt", ".cer"}
+_STORE_TYPES = {"PEM", "PKCS12", "JKS"}
+"""What is read; which of them a file is, it says itself."""
 _LOGIN_CALLBACK = "OAuthBearerLoginCallbackHandler"
 _PROVIDER = re.compile(r"\$\{\w[\w.-]*:[^}]*\}")
-_EXPORT = (
-    "only PEM is read: keytool -importkeystore -srckeystore STORE -destkeystore STORE.p12 "
-    "-deststoretype PKCS12, then openssl pkcs12 -in STORE.p12 -out STORE.pem"
-)
 _ONE_FILE = "write key and certificates into one PEM file and name it in ssl.keystore.location"
 _REFUSED = {
     "ssl.truststore.certificates": (
@@ -110,7 +106,7 @@ def client_values(given: Mapping[str, Given]) -> tuple[dict[str, Given], list[st
         msg = f"{given[key]} has no equivalent: {_REFUSED[key]}"
         raise ConfigError(msg)
     for store in _STORES:
-        _require_pem(store, given)
+        _require_known(store, given)
     callback = given.get("sasl.login.callback.handler.class")
     if callback is not None and not str(callback.value).endswith(_LOGIN_CALLBACK):
         msg = f"{callback} has no equivalent: a class of Java cannot be loaded here"
@@ -131,16 +127,14 @@ def _require_literal(given: Given) -> None:
         raise ConfigError(msg)
 
 
-def _require_pem(store: str, given: Mapping[str, Given]) -> None:
-    """Refuse a store of another type than PEM; where none is said, Java's default is JKS."""
-    location, said = given.get(f"{store}.location"), given.get(f"{store}.type")
-    if said is not None and str(said.value).upper() != "PEM":
-        msg = f"{said} must be PEM, got {said.value!r}: {_EXPORT.replace('STORE', 'store')}"
-        raise ConfigError(msg)
-    if location is None or said is not None:
-        return
-    if PurePath(str(location.value)).suffix.lower() in {".jks", ".p12", ".pfx", ".keystore"}:
-        msg = f"{location} is no PEM file by its name: {_EXPORT.replace('STORE', 'store')}"
+def _require_known(store: str, given: Mapping[str, Given]) -> None:
+    """Refuse a store of another type than those that are read."""
+    said = given.get(f"{store}.type")
+    if said is not None and str(said.value).upper() not in _STORE_TYPES:
+        msg = (
+            f"{said} must be PEM, PKCS12 or JKS, got {said.value!r}: keytool -importkeystore "
+            "-srckeystore STORE -destkeystore STORE.p12 -deststoretype PKCS12 makes one of it"
+        )
         raise ConfigError(msg)
 
 

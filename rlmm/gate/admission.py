@@ -224,6 +224,18 @@ class Gate:
             return self.admit(partition)
         return _noted(self._admitted_stored, partition, gated.shard)
 
+    def admit_place(self, place: int) -> Shard:
+        """
+        The shard of metadata partition *place*, or the error that says why there is none; what of
+        it may be seen is still to be judged.
+        """
+        gated = self._shards.get(place)
+        if gated is None and self._end is None:
+            raise self.not_read(place)
+        if gated is None or gated.shard is None or not self.is_open(place):
+            raise self.refusal(place)
+        return gated.shard
+
     def is_open(self, place: int) -> bool:
         """Whether metadata partition *place* is answered from."""
         return self._end is None and self.state(place) is GateState.OPEN

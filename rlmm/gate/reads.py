@@ -183,6 +183,20 @@ class Reads:
         """The last partition-delete event, also where nothing else is left."""
         return self._admit(partition, _require_heard_of).partition_delete(partition)
 
+    def state_of(self, partition: TopicIdPartition) -> Shard:
+        """
+        The state that holds *partition*, if anything was ever heard of it, for who takes its image;
+        to be asked at once, and not to be changed.
+        """
+        return self._admit(partition, _require_heard_of)
+
+    def place(self, place: int) -> Shard:
+        """
+        The state of metadata partition *place*, to be gone through at once; of its user partitions
+        only those that are ready are to be told.
+        """
+        return self._gate.admit_place(place)
+
     def is_ready(self, partition: TopicIdPartition) -> bool:
         """Whether questions about *partition* are answered now; False also where it is not ours."""
         try:

@@ -109,9 +109,9 @@ def look_at(path: Path) -> LogFolder:
         return LogFolder(
             path,
             exists,
-            None if properties is None else _parse_properties(properties),
+            None if properties is None else parse_properties(properties),
             frozenset(partitions),
-            _topic_id(partitions.values()),
+            topic_id_of(partitions.values()),
             any(_has_records(folder) for folder in partitions.values()),
             tuple(others),
             next((up for up in path.absolute().parents if (up / META_PROPERTIES).exists()), None),
@@ -243,13 +243,14 @@ def _require_within(found: LogFolder, count: int) -> None:
         raise ConfigError(msg)
 
 
-def _parse_properties(content: bytes) -> dict[str, str]:
+def parse_properties(content: bytes) -> dict[str, str]:
+    """What a `meta.properties` says."""
     lines = content.decode("latin-1").splitlines()
     found = [pair for line in lines if (pair := _PAIR.fullmatch(line)) is not None]
     return {pair["key"]: pair["value"] for pair in found}
 
 
-def _topic_id(folders: Iterable[Path]) -> Uuid | None:
+def topic_id_of(folders: Iterable[Path]) -> Uuid | None:
     """The topic id of all *folders* that name one; `ConfigError` when they differ."""
     first: tuple[Uuid, Path] | None = None
     for folder in folders:

@@ -50,6 +50,8 @@ NO_DELETE = b"\xff"
 _COPIED_AT_A_TIME = 8_192
 """Rows whose references are copied in one step."""
 _SORTED_AT_A_TIME = 4_096
+_JOINED_AT_A_TIME = 4_096
+"""Rows whose bytes are put together at once: no other thread has the interpreter meanwhile."""
 
 
 def partition_image(state: PartitionState) -> bytes:
@@ -62,18 +64,24 @@ def partition_image(state: PartitionState) -> bytes:
         parts.append(DELETE.pack(delete.state, delete.broker_id, delete.event_timestamp_ms))
     ids = _in_order(state.rows)
     parts.append(encode_varint(len(ids)))
-    for uuid in ids:
-        row = state.rows[uuid]
-        parts += (uuid, encode_varint(len(row)), row)
+    blocks, left = [b"".join(parts)], iter(ids)
+    while piece := list(islice(left, _JOINED_AT_A_TIME)):
+        parts = []
+        for uuid in piece:
+            row = state.rows[uuid]
+            parts += (uuid, encode_varint(len(row)), row)
+        blocks.append(b"".join(parts))
     ordinals = {uuid: ordinal for ordinal, uuid in enumerate(ids)}
     strays: dict[int, list[int]] = {}
     for uuid in sorted(state.strays):
         for epoch in state.strays[uuid]:
             strays.setdefault(epoch, []).append(ordinals[uuid])
-    parts.append(encode_varint(len(state.epochs)))
+    blocks.append(encode_varint(len(state.epochs)))
     for epoch in sorted(state.epochs):
-        parts += _epoch_parts(state.epochs[epoch], ordinals, strays.get(epoch, []))
-    return b"".join(parts)
+        more = _epoch_parts(state.epochs[epoch], ordinals, strays.get(epoch, []))
+        while block := b"".join(islice(more, _JOINED_AT_A_TIME)):
+            blocks.append(block)
+    return b"".join(blocks)
 
 
 def _in_order(ids: Collection[bytes]) -> list[bytes]:

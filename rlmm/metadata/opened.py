@@ -50,10 +50,11 @@ class OpenRecordSet:
         "timestamp_ms",
     )
 
-    def __init__(self, record_set: RecordSet) -> None:
+    def __init__(self, record_set: RecordSet, start: int = 0) -> None:
+        """From byte *start* on, where a batch begins."""
         self.data = record_set.data
         self._limit = record_set.next_offset
-        self._walked = walk(record_set.data)
+        self._walked = walk(record_set.data, start)
         self._ahead: deque[Batch | DamagedBatch | PartialTail] = deque()
         self._floor = 0
         self.batch: Batch | None = None

@@ -77,7 +77,7 @@ class PythonShard(ShardAnswers):
         self._counters = Counters()
         self._open: OpenRecordSet | None = None
         self._aside: tuple[bytes, int] | None = None
-        """Record set and byte of the damaged batch that was set aside last."""
+        """Record set of the damaged batch set aside last, and where it ends: looked at once."""
         self._unreported: _Pass | None = None
         """What a call found that ended with an exception: it goes into the next report."""
 
@@ -117,7 +117,9 @@ class PythonShard(ShardAnswers):
         self._kept_orders.pass_turn()
         opened = self._open
         if opened is None or opened.data is not record_set.data:
-            opened = OpenRecordSet(record_set)
+            aside = self._aside
+            start = aside[1] if aside is not None and aside[0] is record_set.data else 0
+            opened = OpenRecordSet(record_set, start)
         # Whatever is raised: the next call walks again, and steps over what is done.
         self._open = None
         turn = self._begin()
@@ -151,7 +153,7 @@ class PythonShard(ShardAnswers):
             if found is None:
                 return True, None
             if isinstance(found, DamagedBatch):
-                if not self._is_passed(opened, found):
+                if not self._is_passed(opened):
                     return False, found
             else:
                 steps += self._open_batch(opened, found, turn)
@@ -172,15 +174,12 @@ class PythonShard(ShardAnswers):
         opened.begin(batch)
         return opened.left_count == 0
 
-    def _is_passed(self, opened: OpenRecordSet, damage: DamagedBatch) -> bool:
+    def _is_passed(self, opened: OpenRecordSet) -> bool:
         """
         Whether nothing of a damaged batch lies at or behind the position.
 
         What its header says of its offsets proves nothing; what follows it does.
         """
-        aside = self._aside
-        if aside is not None and aside[0] is opened.data and damage.start <= aside[1]:
-            return True
         behind = opened.offset_behind()
         return behind is not None and behind <= self.position
 
@@ -273,7 +272,7 @@ class PythonShard(ShardAnswers):
             turn.deleted.append(event.partition)
         return verdict
 
-    def apply_event(self, event: Event | None, offset: int | None = None) -> Verdict:
+    def apply_event(self, event: Event | Undecodable | None, offset: int | None = None) -> Verdict:
         offset = self.position if offset is None else offset
         if not self.position <= offset < INT64_MAX:
             msg = f"offset {offset} lies before position {self.position} or beyond the largest"
@@ -338,7 +337,7 @@ class PythonShard(ShardAnswers):
         turn = self._begin()
         detail = f"{damage.reason}: {damage.detail}"
         kept = data[damage.start : damage.stop]
-        self._aside = (data, damage.start)
+        self._aside = (data, len(data) if damage.stop is None else damage.stop)
         self._set_aside(self.position, next_offset, detail, kept, turn)
         return self._report(turn, complete=False, damage=None)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.paging import Page, PageKey
     from rlmm.metadata.report import Report, ShardStatistics
     from rlmm.metadata.segment import SegmentMetadata
-    from rlmm.metadata.verdicts import Rejected, Verdict
+    from rlmm.metadata.verdicts import Rejected, Undecodable, Verdict
     from rlmm.records.damage import DamagedBatch
     from rlmm.records.record_set import RecordSet
 
@@ -81,8 +81,11 @@ class Shard(Protocol):
         a wrong number would skip history. The bytes are in the report.
         """
 
-    def apply_event(self, event: Event | None, offset: int | None = None) -> Verdict:
-        """Apply one event at *offset*, by default the position; `None` is a tombstone."""
+    def apply_event(self, event: Event | Undecodable | None, offset: int | None = None) -> Verdict:
+        """
+        Apply one event at *offset*, by default the position; `None` is a tombstone, and one that
+        could not be understood is counted as that.
+        """
 
     def admit(self, event: Event) -> Rejected | None:
         """Why a writer must not publish *event* now, as far as that can be known beforehand."""
@@ -151,6 +154,11 @@ class Shard(Protocol):
     def size(self, partition: TopicIdPartition) -> int:
         """Bytes of all segments of *partition*; read from a counter."""
 
+    def segment_counts_of(self, partition: TopicIdPartition) -> tuple[int, int, int]:
+        """
+        Segments of *partition* by state: started, finished, being deleted; read from counters.
+        """
+
     def partition_delete(self, partition: TopicIdPartition) -> PartitionDelete | None:
         """The last partition-delete event."""
 
@@ -179,10 +187,12 @@ class Shard(Protocol):
         image at one position comes of it only while nothing is applied before the last is taken.
         """
 
-    def freezing(self) -> Iterator[Callable[[], bytes] | None]:
+    def freezing(
+        self, partition: TopicIdPartition | None = None
+    ) -> Iterator[Callable[[], bytes] | None]:
         """
-        `image_parts` in steps of about a millisecond, `None` for those that give no part: for who
-        shares a thread with others.
+        `image_parts`, or that of *partition* alone, in steps of about a millisecond, `None` for
+        those that give no part: for who shares a thread with others.
         """
 
     def watermarks(self) -> Iterator[tuple[TopicIdPartition, int, int]]:

@@ -136,6 +136,11 @@ class ShardAnswers:
             being_deleted += state.counts[2]
         return started, finished, being_deleted
 
+    def segment_counts_of(self, partition: TopicIdPartition) -> tuple[int, int, int]:
+        """Segments of *partition* by state: started, finished, being deleted."""
+        started, finished, being_deleted = self._state(partition).counts[:3]
+        return started, finished, being_deleted
+
     def partition_delete(self, partition: TopicIdPartition) -> PartitionDelete | None:
         """The last partition-delete event."""
         return self._state(partition).delete
@@ -161,10 +166,15 @@ class ShardAnswers:
         """What makes the image of each user partition as it is now, by rising key."""
         return (part for part in self.freezing() if part is not None)
 
-    def freezing(self) -> Iterator[Callable[[], bytes] | None]:
-        """`image_parts` in small steps."""
-        for key in sorted(self._states):
-            yield from freezing(self._states[key])
+    def freezing(
+        self, partition: TopicIdPartition | None = None
+    ) -> Iterator[Callable[[], bytes] | None]:
+        """`image_parts`, or that of *partition* alone, in small steps."""
+        if partition is None:
+            for key in sorted(self._states):
+                yield from freezing(self._states[key])
+        elif partition.key in self._states:
+            yield from freezing(self._states[partition.key])
 
     def watermarks(self) -> Iterator[tuple[TopicIdPartition, int, int]]:
         """User partition, leader epoch and highest offset, where any copy was ever finished."""

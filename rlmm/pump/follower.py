@@ -27,6 +27,7 @@ from rlmm.metadata.report import Tally
 from rlmm.progress import FellBehind, History, Lost, Reassigned, ReplayProgress, Why
 from rlmm.pump.aside import offset_behind
 from rlmm.pump.figures import FollowerStatistics
+from rlmm.pump.freezing import taken_out
 from rlmm.pump.replay import Beginning, Replay, beginning
 from rlmm.pump.verdicts import Verdicts
 
@@ -37,10 +38,12 @@ if TYPE_CHECKING:
     from rlmm.doorbell import Doorbell
     from rlmm.errors import Unresolved
     from rlmm.log.protocol import Bounds, LogIdentity, MetadataLog
+    from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.report import Report
     from rlmm.metadata.shard import Shard
     from rlmm.progress import Fact
     from rlmm.pump.budget import Budget
+    from rlmm.pump.freezing import Image
     from rlmm.pump.incidents import Incidents
     from rlmm.pump.kept import Restore
     from rlmm.pump.listener import Listener
@@ -50,12 +53,6 @@ if TYPE_CHECKING:
     from rlmm.records.record_set import RecordSet
 
 _log = logging.getLogger(__name__)
-
-_COPY_S = 0.001
-"""How long references are copied for a snapshot before others get their turn."""
-
-Image = tuple[int, History, list["Callable[[], bytes]"]]
-"""Position, history, and what makes the image of each user partition."""
 
 
 def anything_goes(identity: LogIdentity) -> None:
@@ -331,20 +328,16 @@ class Follower:
         position = replay.shard.position
         return None if position == replay.history.first_offset else position
 
-    async def freeze(self) -> Image | None:
-        """The state as it is at one position; nothing is applied meanwhile, reads go on."""
+    async def freeze(self, of: TopicIdPartition | None = None) -> Image | None:
+        """
+        The state, or what it has *of* one user partition, as it is at one position; nothing is
+        applied meanwhile, reads go on.
+        """
         async with self._applying:
             replay = self._replay
             if replay is None or self._is_void or not replay.is_settled:
                 return None
-            parts: list[Callable[[], bytes]] = []
-            begin = self._now()
-            for part in replay.shard.freezing():
-                if part is not None:
-                    parts.append(part)
-                if self._now() - begin > _COPY_S:
-                    await asyncio.sleep(0)
-                    begin = self._now()
+            parts = await taken_out(replay.shard.freezing(of), self._now)
             return replay.shard.position, replay.history.copy(), parts
 
     def progress(self) -> ReplayProgress:

@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from rlmm.assignment import Assignment
     from rlmm.errors import Unresolved
     from rlmm.log.protocol import LogIdentity
-    from rlmm.pump.follower import Image, Surroundings
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.pump.follower import Surroundings
+    from rlmm.pump.freezing import Image
 
 _log = logging.getLogger(__name__)
 
@@ -353,10 +355,13 @@ class Pump:
             if (position := follower.savable_position) is not None
         }
 
-    async def freeze(self, partition: int) -> Image | None:
-        """The state of *partition* as it is at one position; `None` where there is none to keep."""
+    async def freeze(self, partition: int, of: TopicIdPartition | None = None) -> Image | None:
+        """
+        The state of *partition*, or what it has *of* one user partition, as it is at one position;
+        `None` where there is none to keep.
+        """
         follower = self._followers.get(partition)
-        return None if follower is None else await follower.freeze()
+        return None if follower is None else await follower.freeze(of)
 
     def statistics(self) -> PumpStatistics:
         """How reading goes."""

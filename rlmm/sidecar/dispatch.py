@@ -18,7 +18,8 @@ from rlmm.metadata.codec.encoding import encode
 from rlmm.metadata.ids import INT32_MAX
 from rlmm.metadata.paging import Page, PageKey
 from rlmm.wire.errors import error_value
-from rlmm.wire.forms import array_up_to, flag, refuse
+from rlmm.wire.forms import array_up_to, flag, refuse, uint31, uint63, uuid
+from rlmm.wire.looking import PIECE_BYTES_MAX, read_summary_key
 from rlmm.wire.messages import packed, packed_array
 from rlmm.wire.methods import METHODS
 from rlmm.wire.questions import (
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rlmm.metadata.events import Event
-    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.ids import TopicIdPartition, Uuid
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metadata.shard import Shard
     from rlmm.sidecar.settings import SidecarSettings
@@ -150,9 +151,7 @@ def _page(
 ) -> object:
     """A page, cut where it would not fit into a frame; one segment always fits."""
     key = read_page_key(after)
-    if type(limit) is not int or not 1 <= limit <= INT32_MAX:
-        refuse("the limit of a page", f"a number from 1 to {INT32_MAX}", limit)
-    page = reads.page(partition, epoch, after=key, limit=min(limit, bounds.page_max))
+    page = reads.page(partition, epoch, after=key, limit=min(_limit(limit), bounds.page_max))
     size = 0
     for number, segment in enumerate(page.segments):
         size += _size_of(segment)
@@ -161,6 +160,12 @@ def _page(
             behind = PageKey(shown[-1].start_offset, shown[-1].id.uuid)
             return page_value(Page(shown, behind, is_last=False))
     return page_value(page)
+
+
+def _limit(value: object) -> int:
+    if type(value) is not int or not 1 <= value <= INT32_MAX:
+        refuse("the limit of a page", f"a number from 1 to {INT32_MAX}", value)
+    return value
 
 
 def _size_of(segment: SegmentMetadata) -> int:
@@ -284,3 +289,31 @@ def read_assign(args: Args, bounds: Bounds) -> tuple[list[TopicIdPartition], boo
 def read_stop(args: Args, bounds: Bounds) -> list[TopicIdPartition]:
     """What a broker does not have any more."""
     return read_partitions(array_up_to(args[0], "the partitions", bounds.assign_max))
+
+
+# ------------------------------------------------------------------------------------- looking
+
+
+def read_listing(args: Args) -> tuple[int, bytes | None, int]:
+    """Metadata partition, what the page goes on behind, and its limit."""
+    place, after, limit = args
+    return uint31(place, "a metadata partition"), read_summary_key(after), _limit(limit)
+
+
+def read_size(value: object, bounds: Bounds) -> int:
+    """How many bytes are wanted, as many as one answer may have at most."""
+    if type(value) is not int or not 1 <= value <= INT32_MAX:
+        refuse("a number of bytes", f"a number from 1 to {INT32_MAX}", value)
+    return min(value, PIECE_BYTES_MAX, bounds.answer_bytes_max)
+
+
+def read_log_question(args: Args, bounds: Bounds) -> tuple[Uuid, int, int, int, int]:
+    """Topic, metadata partition, offset, bytes to step over, and bytes that are wanted."""
+    topic_id, place, position, skip, size = args
+    return (
+        uuid(topic_id, "the topic id of a log"),
+        uint31(place, "a metadata partition"),
+        uint63(position, "an offset"),
+        uint63(skip, "a number of bytes"),
+        read_size(size, bounds),
+    )

@@ -39,7 +39,7 @@ class SidecarStatistics:
     waiting: int
     """Writes and reads that wait now."""
     waiting_bytes: int
-    """Memory that they may take, by the sizes of their frames."""
+    """Memory that they may take, by the sizes of their frames, and that open state images do."""
     abandoned: int
     """Waiting requests whose client went away."""
     bytes_in: int
@@ -61,14 +61,18 @@ class Figures:
 
     __slots__ = (
         "abandoned", "accepted", "answered", "bytes_in", "bytes_out", "cut_off",
-        "greeting_bytes", "held_bytes", "refusals", "refused", "slow_clients", "waiting",
-        "waiting_bytes",
+        "greeting_bytes", "held_bytes", "image_bytes", "log_reads", "refusals", "refused",
+        "slow_clients", "waiting", "waiting_bytes",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.accepted = self.refused = self.bytes_in = self.bytes_out = 0
         self.held_bytes = self.greeting_bytes = self.waiting = self.waiting_bytes = 0
         self.slow_clients = self.abandoned = 0
+        self.image_bytes = 0
+        """Of open state images; a part of the bytes that wait."""
+        self.log_reads = 0
+        """Calls of logs under way for who asks what happened."""
         self.answered = dict.fromkeys(METHODS, 0)
         self.refusals: Counter[tuple[str, str]] = Counter()
         self.cut_off: Counter[str] = Counter()

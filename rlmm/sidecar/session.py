@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.access.roles import Role
 from rlmm.errors import NotPermitted, NotReady, ProtocolError, Stopped, UnknownMethod
-from rlmm.sidecar import waiting
+from rlmm.sidecar import history, looking, waiting
 from rlmm.sidecar.dispatch import (
     COUNTS,
     READS,
@@ -22,11 +22,17 @@ from rlmm.sidecar.dispatch import (
     event_broker,
     read_assign,
     read_event,
+    read_listing,
+    read_log_question,
+    read_size,
     read_stop,
     require_sound,
 )
+from rlmm.sidecar.looking import OpenImage
 from rlmm.views.values import in_milliseconds
+from rlmm.wire.forms import uint63
 from rlmm.wire.hello import HelloAnswer, Limits, agree, hello_answer_value, read_hello
+from rlmm.wire.looking import read_places
 from rlmm.wire.methods import METHODS
 from rlmm.wire.options import read_read_options, read_wait_options, read_write_options
 from rlmm.wire.values import read_partition
@@ -71,7 +77,8 @@ class Session:
     """What one client asks, from its hello on."""
 
     __slots__ = (
-        "_around", "_bounds", "_client", "_engine", "_reads", "broker", "hello", "meter",
+        "_around", "_bounds", "_client", "_engine", "_reads", "broker", "hello", "image",
+        "log_reads", "meter",
     )  # fmt: skip
 
     def __init__(self, around: Surroundings) -> None:
@@ -88,6 +95,15 @@ class Session:
         """The start of a broker that this client speaks for."""
         self.meter: Callable[[], None] | None = None
         """Called for each request where only so many are allowed; raises `TooBusy`."""
+        self.image = OpenImage(around.settings, around.figures)
+        """The state image that the client takes in pieces."""
+        self.log_reads = 0
+        """Calls of a log that are under way for the client."""
+
+    @property
+    def figures(self) -> Figures:
+        """What is counted for all sessions."""
+        return self._around.figures
 
     @property
     def is_known(self) -> bool:
@@ -108,6 +124,7 @@ class Session:
 
     def leave(self) -> None:
         """The connection is over."""
+        self.image.close()
         self._leave_broker()
         if self._client is not None:
             self._around.door.limits.leave(self._client)
@@ -307,6 +324,41 @@ class Session:
         brokers = self._around.clusters.shown(engine)
         return in_milliseconds({**self._around.status(engine), "brokers": brokers})
 
+    # ------------------------------------------------------------------------------- looking
+
+    def _list_partitions(self, method: Method, args: Args) -> object:
+        place, after, limit = read_listing(args)
+        self._require(method)
+        limit = min(limit, self._bounds.page_max)
+        return looking.list_partitions(self, place, after, limit, self._bounds.answer_bytes_max)
+
+    def _open_image(self, method: Method, args: Args) -> object:
+        partition, size = read_partition(args[0]), read_size(args[1], self._bounds)
+        self._require(method)
+        return self.image.open(self, partition, size)
+
+    def _read_image(self, method: Method, args: Args) -> object:
+        offset, size = uint63(args[0], "an offset"), read_size(args[1], self._bounds)
+        self._require(method)
+        return self.image.read(offset, size)
+
+    def _close_image(self, method: Method, args: Args) -> None:
+        self._require(method)
+        self.image.close()
+
+    def _log_bounds(self, method: Method, args: Args) -> object:
+        places = read_places(args[0], self._bounds.lookups_max)
+        self._require(method)
+        return history.log_bounds(self, places)
+
+    def _read_log(self, method: Method, args: Args) -> object:
+        topic_id, place, position, skip, size = read_log_question(args[:5], self._bounds)
+        said = args[5] if _has_options(method, args) else None
+        timeout_ms = read_wait_options(said, self._bounds.timeout_ms_max) or 0
+        self._require(method)
+        piece = skip, size
+        return history.read_log(self, topic_id, place, position, piece, timeout_ms / 1_000)
+
 
 def _has_options(method: Method, args: Args) -> bool:
     return len(args) > len(method.args)
@@ -320,4 +372,10 @@ _OTHERS: Final[Mapping[str, Callable[[Session, Method, Args], Any]]] = {
     "stop_partitions": Session._stop_partitions,  # noqa: SLF001
     "read_token": Session._read_token,  # noqa: SLF001
     "status": Session._status,  # noqa: SLF001
+    "list_partitions": Session._list_partitions,  # noqa: SLF001
+    "open_image": Session._open_image,  # noqa: SLF001
+    "read_image": Session._read_image,  # noqa: SLF001
+    "close_image": Session._close_image,  # noqa: SLF001
+    "log_bounds": Session._log_bounds,  # noqa: SLF001
+    "read_log": Session._read_log,  # noqa: SLF001
 }

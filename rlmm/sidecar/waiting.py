@@ -57,7 +57,7 @@ async def read(session: Session, method: str, args: Args, options: ReadOptions) 
         session.broker.require_current()
         if method != "segments_for":
             session.broker.require(partitions[0])
-    with _while_served(session, engine):
+    with while_served(session, engine):
         await wait_fresh(
             engine,
             partitions,
@@ -97,7 +97,7 @@ async def wait_ready(session: Session, partition: TopicIdPartition, timeout_s: f
         await broker.wait_given(partition, deadline_s)
         broker.require(partition)
     if not session.reads().is_ready(partition):
-        with _while_served(session, engine):
+        with while_served(session, engine):
             await engine.wait_ready(partition, timeout_s=max(0.0, deadline_s - loop.time()))
     if broker is not None:
         broker.require(partition)
@@ -105,7 +105,7 @@ async def wait_ready(session: Session, partition: TopicIdPartition, timeout_s: f
 
 
 @contextmanager
-def _while_served(session: Session, engine: Engine) -> Iterator[None]:
+def while_served(session: Session, engine: Engine) -> Iterator[None]:
     """What ends with an engine that is taken off can be asked again of the one that comes."""
     try:
         yield

@@ -73,6 +73,8 @@ _EVENT_TIME: Final = "event timestamp ms: int64"
 _CUSTOM: Final = "custom metadata: bin or nil"
 _AFTER: Final = "after: bin or nil"
 _LIMIT: Final = "limit: uint31"
+_PLACE: Final = "metadata partition: uint31"
+_BYTES: Final = "bytes: uint31"
 
 _ALL: Final = (
     Method(
@@ -212,6 +214,47 @@ _ALL: Final = (
         None,
         "map",
         "How the service stands; for people. Ages are whole ms.",
+    ),
+    Method(
+        "list_partitions",
+        "reader",
+        (_PLACE, _AFTER, _LIMIT),
+        None,
+        "[position, is whole, array of user partition in figures, bin or nil]",
+        "A page of the user partitions whose events live on the metadata partition.",
+    ),
+    Method(
+        "open_image",
+        "reader",
+        (_PARTITION, _BYTES),
+        None,
+        "[position, size, bin]",
+        "The state image of a user partition as it is now, and its first bytes.",
+    ),
+    Method(
+        "read_image",
+        "reader",
+        (_OFFSET, _BYTES),
+        None,
+        "bin",
+        "Bytes of the image that this connection has open, from the offset on.",
+    ),
+    Method("close_image", "reader", (), None, "nil", "The open image is let go of, if any is."),
+    Method(
+        "log_bounds",
+        "admin",
+        ("metadata partitions: array of uint31",),
+        None,
+        "[topic id, array of [error or nil, log start, next offset]]",
+        "What the log holds of these metadata partitions, asked of it freshly, in their order.",
+    ),
+    Method(
+        "read_log",
+        "admin",
+        ("topic id: bin 16", _PLACE, _OFFSET, "skip: uint63", _BYTES),
+        "wait",
+        "[bin, next offset, bytes left] or nil",
+        "Record batches of a metadata partition from the offset on, as the log has them.",
     ),
 )
 

@@ -159,6 +159,7 @@ class _Work:
         self._signs: StopSigns = stop_signs(at, life.records, listeners.why_stop)
         self._began_ms = at.now_ms()
         self._topics: list[TopicOutcome] = []
+        self._unused: dict[str, None] = {}
         self._stopped = ""
 
     def is_to_stop(self) -> bool:
@@ -172,7 +173,7 @@ class _Work:
             self._life.claim(self._at, [topic])
         except TopicBusy as error:
             self.tell(
-                TopicOutcome(topic.name, self._if_busy, Refused(Refusal.NOT_OURS, str(error)))
+                TopicOutcome(topic.name, self._if_busy, Refused(Refusal.TOPIC_BUSY, str(error)))
             )
             return
         hands = TopicHands(
@@ -186,6 +187,7 @@ class _Work:
         window = Window(topic.name, hands, self._options)
         ways = {"adopt": window.adopt, "resume": window.resume, "abort": window.abort}
         outcome = ways[self._way]()
+        self._unused |= dict.fromkeys(hands.unused)
         with suppress(StoreError):  # it is free when this job ends
             self._life.claims.release([topic])
         self.tell(outcome)
@@ -207,7 +209,7 @@ class _Work:
             self._began_ms,
             self._at.now_ms(),
             tuple(self._topics),
-            self._life.traits.findings,
+            (*self._life.traits.findings, *self._unused),
             self._stopped,
         )
         self._life.records.write_report(report.document())

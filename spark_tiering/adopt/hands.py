@@ -104,6 +104,9 @@ class WindowHands(Protocol):
     def preview(self) -> Preview:
         """What a round would copy now; nothing is changed."""
 
+    def hindrances(self) -> tuple[str, ...]:
+        """What the newest plan leaves out until somebody has looked at it; nothing is asked."""
+
     def copy_round(self, rest_bytes: int) -> Round | None:
         """Plan and copy; None, and nothing done, where at most *rest_bytes* are left to copy."""
 

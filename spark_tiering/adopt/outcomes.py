@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from spark_tiering.run.fates import Fate
+
 if TYPE_CHECKING:
     from spark_tiering.run.fates import EndReceipt, Receipt
 
@@ -48,6 +50,8 @@ class Refusal(StrEnum):
     """Its metadata did not come to rest."""
     NOT_TAKEN_UP = "not-taken-up"
     """Brokers did not go on behind the last copy: copying was stopped again."""
+    TOPIC_BUSY = "topic-busy"
+    """Another job works on it."""
     NOT_OURS = "not-ours"
     """Another job has the topic by now."""
     CHANGE_UNKNOWN = "change-unknown"
@@ -91,7 +95,8 @@ class TopicOutcome:
     What became of one topic.
 
     *why* is set unless all went well. *receipts* are of every round, in order: a segment whose copy
-    failed stands in it once for each round that tried. *findings* are what the last look told.
+    failed stands in it once for each round that tried. *findings* are what the last look told, and
+    what nobody copies until somebody has looked at it.
     """
 
     topic: str
@@ -107,7 +112,13 @@ class TopicOutcome:
     findings: tuple[str, ...] = ()
 
     @property
+    def not_copied(self) -> tuple[Receipt, ...]:
+        """What became in the end of those segments that are not finished, although planned."""
+        newest = {(one.partition, one.start_offset): one for one in self.receipts}
+        return tuple(one for one in newest.values() if one.fate is not Fate.FINISHED)
+
+    @property
     def is_fine(self) -> bool:
-        """Whether nobody has to look at it."""
+        """Whether all that was planned is done, and nobody has to look at it."""
         is_done = self.standing in (Standing.ADOPTED, Standing.ABORTED, Standing.NOTHING_TO_DO)
-        return is_done and not self.findings
+        return is_done and not (self.findings or self.stopped or self.not_copied)

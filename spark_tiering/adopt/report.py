@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_tiering.adopt.outcomes import Standing
+from spark_tiering.adopt.outcomes import Refusal, Standing
 from spark_tiering.plan.summary import size_text
 from spark_tiering.run.fates import Fate
 from spark_tiering.run.progress import span_text
-from spark_tiering.run.report import end_fields, receipt_fields
+from spark_tiering.run.report import end_fields, not_fine_lines, receipt_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +40,13 @@ class AdoptionReport:
     def is_fine(self) -> bool:
         """Whether nobody has to look at anything."""
         return not self.stopped and all(one.is_fine for one in self.topics)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether nothing is wrong but that other jobs work on topics."""
+        wrong = [one.why for one in self.topics if not one.is_fine]
+        is_busy = [why is not None and why.reason is Refusal.TOPIC_BUSY for why in wrong]
+        return bool(wrong) and all(is_busy) and not self.stopped
 
     @property
     def left_open(self) -> list[str]:
@@ -101,6 +108,10 @@ def _lines(one: TopicOutcome) -> Iterator[str]:
     if one.ends:
         ended = sum(end.fate is Fate.ENDED for end in one.ends)
         yield f"  {ended} of {len(one.ends)} open copies ended"
+    not_begun = sum(receipt.fate is Fate.NOT_BEGUN for receipt in one.not_copied)
+    if not_begun:
+        yield f"  {not_begun} segments were not begun"
+    yield from not_fine_lines(one.not_copied)
     yield from (f"  finding: {finding}" for finding in one.findings)
     if one.standing is Standing.LEFT_OPEN:
         yield "  its window is open: copying and retention are off until it is resumed or aborted"

@@ -108,13 +108,16 @@ class WindowSteps:
 
     def change(self, change: SettingsChange) -> None:
         """
-        Make a change while the topic is ours.
+        Make a change while the topic is ours, and the one that was journalled: another one of its
+        name has settings of its own.
 
         Raises `ConfigError` and `LogNotPermitted` where it is surely not made.
         """
         for left in reversed(range(CHANGES_MAX)):
             self.require_ours()
             try:
+                if self._hands.settings() is None:
+                    raise GivenUp(Refusal.NO_SUCH_TOPIC, "it is gone, or was made anew")
                 self._hands.change(change)
             except LogUnavailable as error:
                 if not left:

@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rlmm.errors import LogNotPermitted, StoreError
+from rlmm.errors import LogNotPermitted, Stopped, StoreError
 from rlmm.log.kafka.metadata_api import LATEST_TIERED
 from spark_tiering.adopt.book import JournalBook
 from spark_tiering.adopt.ending import blocking, ending_plan
@@ -18,9 +18,10 @@ from spark_tiering.adopt.safety import PartitionSeen
 from spark_tiering.adopt.settings import ASKED
 from spark_tiering.plan.document import format_plan
 from spark_tiering.plan.reasons import LeftOut
+from spark_tiering.run.hindrances import hindrances
 from spark_tiering.run.job import Planned, carry_out, nobody_listens
 from spark_tiering.run.looking_around import evidence_of, look_around
-from spark_tiering.run.planning import plan_now, rules_of
+from spark_tiering.run.planning import PlanningStopped, plan_now, rules_of
 from spark_tiering.run.stopping import StopSigns
 
 if TYPE_CHECKING:
@@ -68,6 +69,9 @@ class TopicHands:
         self._on_progress = on_progress
         self._book = JournalBook(at.jobs, topic)
         self._known: dict[Read, SegmentDetails] = {}
+        self._hindered: tuple[str, ...] = ()
+        self.unused: tuple[str, ...] = ()
+        """What of the source could not be used when it was looked at for the newest plan."""
 
     @property
     def job_id(self) -> str:
@@ -166,7 +170,7 @@ class TopicHands:
 
     def preview(self) -> Preview:
         """See `WindowHands.preview`; what it reads is not read again within the window."""
-        plan = plan_now(self._at, look_around(self._at), self._known)
+        plan = self._planned().plan
         left = [
             f"{one.partition}: {run.reason}: {run.detail}"
             for one in plan.partitions
@@ -175,15 +179,30 @@ class TopicHands:
         ]
         return Preview(len(plan.in_turn()), "; ".join(left[:3]))
 
+    def hindrances(self) -> tuple[str, ...]:
+        """See `WindowHands.hindrances`."""
+        return self._hindered
+
     def copy_round(self, rest_bytes: int) -> Round | None:
         """See `WindowHands.copy_round`."""
-        seen = look_around(self._at)
-        plan = plan_now(self._at, seen, self._known)
+        planned = self._planned()
+        plan = planned.plan
         if plan.is_empty or (rest_bytes and plan.cost.bytes <= rest_bytes):
             return None
-        carried = self._carried(plan, seen, self._signs)
+        carried = self._carried(plan, planned.seen, self._signs)
         self._spend(plan.cost)
         return Round(*carried)
+
+    def _planned(self) -> Planned:
+        seen = look_around(self._at)
+        try:
+            plan = plan_now(self._at, seen, self._known, self._signs.why_stop)
+        except PlanningStopped as stopped:
+            # Whoever decides about the window takes it as what ends copying early.
+            raise Stopped(str(stopped)) from stopped
+        self._hindered = hindrances(plan)
+        self.unused = tuple(f"not used: {one}" for one in seen.unusable)
+        return Planned(plan, seen)
 
     def end_open(self) -> Ending:
         """See `WindowHands.end_open`."""

@@ -120,6 +120,7 @@ class Window:
         if not preview.copies:
             if preview.why_nothing:
                 return self._refused(Refusal.NOT_AT_NEXT_OFFSET, preview.why_nothing)
+            self._findings += self._hands.hindrances()
             return self._outcome(Standing.NOTHING_TO_DO)
         try:
             self._hands.change(opening_change(), is_only_checked=True)
@@ -185,9 +186,11 @@ class Window:
             # What can be copied no more may still be closed.
             self._stopped = f"{error.code}: {error}"
             self._is_settling = True
+        self._findings += self._hands.hindrances()
         return self._close(Standing.ADOPTED)
 
     def _copy(self) -> None:
+        # What is rolled while the last round copies is left to the brokers.
         while self._rounds < self._options.rounds_max:
             self._stopped = self._hands.why_stop()
             if self._stopped:
@@ -200,7 +203,6 @@ class Window:
             self._take(found)
             if self._stopped:
                 return
-        self._stopped = f"{self._rounds} rounds are over"
 
     def _take(self, found: Round) -> None:
         self._receipts += found.receipts
@@ -210,6 +212,7 @@ class Window:
             self._is_settling = True
         self._stopped = found.stopped
         is_of_use = any(one.fate is Fate.FINISHED for one in found.receipts)
+        is_of_use = is_of_use or any(one.fate is Fate.ENDED for one in found.ends)
         if not self._stopped and not is_of_use:
             self._stopped = "a round of copies finished nothing"
 

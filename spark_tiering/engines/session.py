@@ -28,7 +28,7 @@ from pyspark.sql import SparkSession
 from rlmm.errors import ConfigError, EngineUnfit
 from spark_tiering.engines.causes import cause_of, last_said
 from spark_tiering.engines.java import find_java
-from spark_tiering.engines.settings import is_submitted, retrying
+from spark_tiering.engines.settings import is_submitted, retrying, standalone_masters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -56,7 +56,7 @@ ON_THIS_MACHINE: Final = {
 END_S: Final = 20.0
 """How long a Java process may take to end that was asked to."""
 REACH_S: Final = 10.0
-"""How long a Spark Connect server may take to accept a connection."""
+"""How long a master, or a Spark Connect server, may take to accept a connection."""
 CONNECT_PORT: Final = 15_002
 LOG_TAIL_BYTES: Final = 16_384
 
@@ -101,9 +101,14 @@ def _submitted(settings: EngineSettings) -> OpenSession:
         msg = f"spark-submit says master {told}, it cannot be {settings.master} as well"
         raise ConfigError(msg)
     conf.setIfMissing("spark.app.name", "rlmm")
+    _require_master(told)
     with _own_interrupts():
-        spark = SparkSession.builder.config(conf=conf).getOrCreate()
-    return OpenSession(spark, spark.stop)
+        try:
+            spark = SparkSession.builder.config(conf=conf).getOrCreate()
+        except Exception as error:
+            msg = f"Spark does not start: {cause_of(error)}"
+            raise EngineUnfit(msg) from error
+    return OpenSession(spark, lambda: _stop(spark))
 
 
 def _launched(settings: EngineSettings) -> OpenSession:
@@ -111,6 +116,7 @@ def _launched(settings: EngineSettings) -> OpenSession:
     if not master:
         msg = "no master is named, and spark-submit has not started this process"
         raise ConfigError(msg)
+    _require_master(master)
     said = {**EVERYWHERE, **OF_OUR_OWN, **(ON_THIS_MACHINE if settings.is_on_this_machine else {})}
     conf = SparkConf(loadDefaults=False)
     for name, value in {**said, **settings.conf, "spark.master": master}.items():
@@ -119,7 +125,10 @@ def _launched(settings: EngineSettings) -> OpenSession:
         gateway = None
         try:
             gateway = launch_gateway(  # type: ignore[no-untyped-call]  # has no annotations
-                conf, {"stdout": log, "stderr": log}
+                # Away from our group: who ends a service, or a task of Airflow's, signals all of
+                # it, and Java would not wait for what the driver has begun. It ends with us.
+                conf,
+                {"stdout": log, "stderr": log, "start_new_session": True},
             )
             spark = SparkSession(SparkContext(conf=conf, gateway=gateway))
         except Exception as error:
@@ -129,10 +138,8 @@ def _launched(settings: EngineSettings) -> OpenSession:
             raise EngineUnfit(msg) from error
 
     def end() -> None:
-        try:
-            spark.stop()
-        finally:
-            _end_gateway(gateway)
+        _stop(spark)
+        _end_gateway(gateway)
 
     return OpenSession(spark, end)
 
@@ -146,12 +153,10 @@ def _connected(settings: EngineSettings) -> OpenSession:
     except ImportError as error:
         msg = f"Spark Connect needs pip install 'pyspark[connect]': {cause_of(error)}"
         raise EngineUnfit(msg) from error
-    try:
-        # Its client would go on trying for minutes.
-        socket.create_connection(address, REACH_S).close()
-    except OSError as error:
-        msg = f"no Spark Connect server at {place}: {error.strerror or error}"
-        raise EngineUnfit(msg) from error
+    # Its client would go on trying for minutes.
+    if why := _why_unreachable(address):
+        msg = f"no Spark Connect server at {place}: {why}"
+        raise EngineUnfit(msg)
     try:
         builder = ConnectSession.builder.remote(settings.master or "")
         for name, value in settings.conf.items():
@@ -163,17 +168,43 @@ def _connected(settings: EngineSettings) -> OpenSession:
     return OpenSession(spark, spark.stop)
 
 
+def _require_master(master: str) -> None:
+    """One of a standalone cluster's: Spark would try for a minute, and say what nobody asked."""
+    whys = []
+    for address in standalone_masters(master):
+        why = _why_unreachable(address)
+        if not why:
+            return
+        whys.append(f"{address[0]}:{address[1]}: {why}")
+    if whys:
+        msg = f"no master of Spark at {', '.join(whys)}"
+        raise EngineUnfit(msg)
+
+
+def _why_unreachable(address: tuple[str, int]) -> str:
+    """Why nobody accepts a connection there; nothing where somebody does."""
+    try:
+        socket.create_connection(address, REACH_S).close()
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
 def connect_address(master: str) -> tuple[str, int]:
     """Host and port of a Spark Connect server."""
-    parts = urlsplit(master)
-    if not parts.hostname or parts.username or "token=" in master:
+    try:
+        parts = urlsplit(master)
+        host, user, port = parts.hostname, parts.username, parts.port or CONNECT_PORT
+    except ValueError:  # a port that is none, or half of an address in brackets
+        host, user, port = None, None, CONNECT_PORT
+    if not host or user or "token=" in master:
         # Not repeated in the message: it may be a secret.
         msg = (
             "sc://host:port is the address of a Spark Connect server; a token belongs into"
             " SPARK_CONNECT_AUTHENTICATE_TOKEN"
         )
         raise ConfigError(msg)
-    return parts.hostname, parts.port or CONNECT_PORT
+    return host, port
 
 
 def _variables(settings: EngineSettings) -> dict[str, str]:
@@ -225,6 +256,13 @@ def _log(path: str) -> IO[bytes]:
 def _tail(log: IO[bytes]) -> str:
     log.seek(max(0, log.seek(0, os.SEEK_END) - LOG_TAIL_BYTES))
     return log.read().decode(errors="replace")
+
+
+def _stop(spark: SparkSession) -> None:
+    """End it, though its Java may have died: what was lost by that was told for each unit."""
+    with suppress(Exception):
+        spark.stop()
+    SparkContext._active_spark_context = None  # noqa: SLF001 - left behind where Java had died
 
 
 def _end_gateway(gateway: Any) -> None:

@@ -19,11 +19,14 @@ CONNECT = "sc://"
 GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
 """The variable by which spark-submit tells a program in Python where its Java process is."""
 
+PORT_MAX = 65_535
+
 TRIES = 4
 """How often Spark runs a task before its job fails: its own default everywhere but on one machine,
 where it would be once."""
 
 _LOCAL = re.compile(r"local(?:\[(?P<slots>\d+|\*)\])?")
+_MASTER = re.compile(r"(?P<host>[^:/,\[\]]+|\[[^\]]+\]):(?P<port>\d{1,5})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +75,13 @@ def retrying(master: str) -> str:
     """*master*, so that a task is tried again on one machine, too, where Spark would not."""
     found = _LOCAL.fullmatch(master)
     return master if found is None else f"local[{found['slots'] or 1},{TRIES}]"
+
+
+def standalone_masters(master: str) -> list[tuple[str, int]]:
+    """Host and port of each master of a standalone cluster; none where *master* names no such."""
+    scheme, _, places = master.partition("://")
+    if scheme != "spark":
+        return []
+    found = [_MASTER.fullmatch(place) for place in places.split(",")]
+    named = [(one["host"].strip("[]"), int(one["port"])) for one in found if one is not None]
+    return [(host, port) for host, port in named if port <= PORT_MAX]

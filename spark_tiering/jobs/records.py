@@ -109,15 +109,20 @@ class Records:
 
     # ------------------------------------------------------------------------------- stopping
 
+    @property
+    def pause_key(self) -> str:
+        """Where the mark lies."""
+        return self._jobs.job_key(self.job_id, PAUSE)
+
     def ask_to_stop(self, by: str) -> None:
         """Ask the job to stop between segments, whoever runs it; *by* says who asks."""
         content = fields_bytes({"by": by, "atMs": self._jobs.now_ms()})
         # Where somebody has asked already, that is enough.
-        self._jobs.write_once(self._jobs.job_key(self.job_id, PAUSE), content)
+        self._jobs.write_once(self.pause_key, content)
 
     def is_asked_to_stop(self) -> bool:
         """Whether anybody has asked."""
-        return self._jobs.is_there(self._jobs.job_key(self.job_id, PAUSE))
+        return self._jobs.is_there(self.pause_key)
 
     def _write(self, name: str, content: bytes) -> None:
         key = self._jobs.job_key(self.job_id, name)

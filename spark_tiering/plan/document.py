@@ -100,6 +100,7 @@ def _rules_fields(rules: PlanRules) -> dict[str, Any]:
         "withoutTopics": list(filters.without_topics),
         "ageMsMin": filters.age_ms_min,
         "keptLocalBytes": filters.kept_local_bytes,
+        "withCompacted": filters.with_compacted,
         "bytesMax": budgets.bytes_max,
         "objectsMax": budgets.objects_max,
         "requestsMax": budgets.requests_max,

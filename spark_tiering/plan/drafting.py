@@ -3,7 +3,7 @@ One partition judged, before budgets: which copies would follow each other, and 
 out. Pure.
 
 Copies of a partition rise without a gap: the first segment that is left out, for whatever reason
-but that the tier has it, leaves out everything above it.
+but that the tier has it or that nothing is in it, leaves out everything above it.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from spark_tiering.plan.lineage import Range
     from spark_tiering.plan.rules import PlanRules
 
+_NOTHING_MISSING = (LeftOut.COVERED, LeftOut.EMPTY)
+"""Of what is left out for these the tier has everything there is."""
 OPEN_STATES = (SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED)
 
 
@@ -173,7 +175,7 @@ class PartitionDrafter:
         if one_open is not None:
             fate = ended_above(one_open, self._rules.mode, judge)
             self._draft.others.append(one_open._replace(fate=fate))
-        if self._broken is None and left.reason is not LeftOut.COVERED:
+        if self._broken is None and left.reason not in _NOTHING_MISSING:
             self._broken = left
 
     def _why_not(
@@ -191,6 +193,8 @@ class PartitionDrafter:
         lacking = tier.lacks(epochs, start, end)
         if not lacking:
             return LeftOut.COVERED, ""
+        if self._source.is_compacted and not segment.size_bytes:
+            return LeftOut.EMPTY, ""
         if lacking != spans_of(epochs, start, end):
             hidden = tier.why_hides(epochs, start, end)
             if hidden is not None:

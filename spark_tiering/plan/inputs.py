@@ -157,6 +157,8 @@ class SourcePartition:
     log_start: int | None = None
     retention_ms: int | None = None
     """How long brokers keep a segment behind its newest record; None for ever, or unknown."""
+    is_compacted: bool = False
+    """Whether brokers compact the topic, or may where nobody tells: then segments may be empty."""
 
     def __post_init__(self) -> None:
         main_key(SegmentId(self.partition, self.partition.topic_id), 0)

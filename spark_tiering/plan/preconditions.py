@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from spark_tiering.plan.lineage import Tier
     from spark_tiering.plan.rules import PlanRules
 
+_WHY_COMPACTED = {
+    Mode.ARCHIVE: "its cleanup.policy has compact: a copy is what the cleaner has left by then, "
+    "and is made where --compacted asks for it",
+    Mode.ADOPT: "its cleanup.policy has compact: brokers tier no such topic",
+}
+
 
 def why_no_partition(
     rules: PlanRules, source: SourcePartition, image: PartitionImage | None, tier: Tier | None
@@ -25,6 +31,8 @@ def why_no_partition(
         return LeftOut.PARTITION_BEING_DELETED, image.delete.name
     if rules.mode is Mode.ARCHIVE and source.is_tiered:
         return LeftOut.BROKER_COPIES, "it is tiered by brokers, who go on copying"
+    if source.is_compacted and (rules.mode is Mode.ADOPT or not rules.filters.with_compacted):
+        return LeftOut.COMPACTED, _WHY_COMPACTED[rules.mode]
     outdated = _why_outdated(source, image)
     if outdated is not None:
         return LeftOut.SOURCE_OUTDATED, outdated

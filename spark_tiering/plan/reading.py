@@ -43,8 +43,8 @@ def _names(text: str, *others: Iterable[str]) -> frozenset[str]:
 
 _TOP = _names("format version fingerprint mode madeAtMs sums rules metadata partitions")
 _RULES = _names(
-    "brokerId prefix topics withoutTopics ageMsMin keptLocalBytes bytesMax objectsMax requestsMax "
-    "multipartAboveBytes partBytes checksOfObject"
+    "brokerId prefix topics withoutTopics ageMsMin keptLocalBytes withCompacted "
+    "bytesMax objectsMax requestsMax multipartAboveBytes partBytes checksOfObject"
 )
 _METADATA = _names("clusterId topicId partitions positions")
 _PARTITION = _names(
@@ -124,6 +124,7 @@ def _rules(fields: PlanFields, rules: PlanFields) -> PlanRules:
             rules.texts("withoutTopics"),
             rules.number("ageMsMin"),
             rules.number("keptLocalBytes"),
+            rules.flag("withCompacted"),
         ),
         Budgets(
             rules.number_or_none("bytesMax"),

@@ -34,6 +34,9 @@ class Filters:
     """A segment is wanted once its newest record is this old."""
     kept_local_bytes: int = 0
     """The newest bytes of each partition's log stay where they are; a segment stays whole."""
+    with_compacted: bool = False
+    """Topics with `compact` in their `cleanup.policy` are wanted, too: as their cleaner left them
+    when they were copied, which a later copy of the same offsets need not equal."""
 
     def __post_init__(self) -> None:
         for pattern in (*self.topics, *self.without_topics):

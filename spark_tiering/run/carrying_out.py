@@ -20,6 +20,7 @@ from spark_tiering.plan.reasons import Action
 from spark_tiering.run.fates import EndReceipt, Fate
 from spark_tiering.run.partition_run import PartitionRun
 from spark_tiering.run.publishing import NotPublished, PublishFailure
+from spark_tiering.work.tasks import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -72,7 +73,8 @@ class CarryingOut:
         on_finished: Callable[[Sequence[Receipt]], None],
     ) -> None:
         """
-        *why_stop* is asked between copies and says why to stop, empty while there is no reason.
+        *why_stop* is asked between copies, those of a wave as well, and says why to stop, empty
+        while there is no reason. What runs then is finished; what waits stays open.
         *on_result* is told of each copy that came back, and whether its objects are verified;
         *on_finished*, after each wave, of those that it finished.
         """
@@ -93,6 +95,7 @@ class CarryingOut:
         """Partitions in which something came back that may be to be finished."""
         self._came_back_since = 0
         self._finish_every = 1
+        self._are_units_stopped = False
 
     def run(self) -> None:
         """Do all of it, until nothing is left or there is a reason to stop."""
@@ -208,6 +211,17 @@ class CarryingOut:
         if self._came_back_since >= self._finish_every:
             self._finish_ready()
         self._on_result(copy, not isinstance(result, str) and result.outcome.is_done)
+        if not isinstance(result, str) and result.outcome is Outcome.STOPPED:
+            # It has seen the mark in the store before the driver did.
+            self.stopped = self.stopped or self._why_stop() or "paused"
+        self._stop_units()
+
+    def _stop_units(self) -> None:
+        """Once somebody wants the job to stop, what waits in a wave does not begin either."""
+        if not self._are_units_stopped and (why := self._why_stop()):
+            self.stopped = self.stopped or why
+            self._are_units_stopped = True
+            self._hands.stop_units(why)
 
     def _finish_ready(self) -> None:
         """Finish whatever has nothing below it that is not."""

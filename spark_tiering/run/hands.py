@@ -75,5 +75,11 @@ class Hands(Protocol):
         a task from which nobody came back.
         """
 
+    def stop_units(self, why: str) -> None:
+        """
+        Have units that have not begun by now do nothing, as far as that can be; those that run go
+        on to their end. Raises nothing.
+        """
+
     def delete_objects(self, partition: TopicIdPartition, copy: PlannedCopy | PlannedEnd) -> str:
         """Take away the objects of a copy, those half-written included; why not, or nothing."""

@@ -28,10 +28,23 @@ NEEDS_HELP: Final = frozenset(
     )
 )
 """Reasons that time alone does not take away. Others are what was asked for, or pass."""
+_SEVERAL: Final = frozenset("*?[")
+"""In a pattern that may match nothing; who names one topic means that it is there."""
 
 
 def hindrances(plan: CopyPlan) -> tuple[str, ...]:
-    """A line for each run of segments that somebody has to see to."""
+    """A line for each run of segments, and each topic, that somebody has to see to."""
+    there = {one.partition.topic for one in plan.partitions}
+    named = dict.fromkeys(plan.rules.filters.topics)
+    absent = (
+        f"{topic}: no partition of it was found at the source"
+        for topic in named
+        if topic not in there and not _SEVERAL.intersection(topic)
+    )
+    return (*absent, *_of_segments(plan))
+
+
+def _of_segments(plan: CopyPlan) -> tuple[str, ...]:
     return tuple(
         f"{one.partition.topic}-{one.partition.partition}: {_line(run)}"
         for one in plan.partitions
@@ -48,8 +61,9 @@ def _needs_help(one: PartitionPlan, run: LeftOutRun) -> bool:
 
 
 def _is_refused(plan: CopyPlan, run: LeftOutRun) -> bool:
-    """Whether a topic was asked for by name that its own brokers copy: it has to be adopted."""
-    return run.reason is LeftOut.BROKER_COPIES and bool(plan.rules.filters.topics)
+    """Whether a topic was asked for by name that has to be asked for otherwise."""
+    is_other = run.reason in (LeftOut.BROKER_COPIES, LeftOut.COMPACTED)
+    return is_other and bool(plan.rules.filters.topics)
 
 
 def _line(run: LeftOutRun) -> str:

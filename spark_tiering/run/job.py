@@ -23,9 +23,9 @@ from spark_tiering.run.carrying_out import CarryingOut, partitions_of
 from spark_tiering.run.fates import Fate
 from spark_tiering.run.hindrances import hindrances
 from spark_tiering.run.job_hands import JobHands
-from spark_tiering.run.life import open_life, stop_signs
+from spark_tiering.run.life import open_life, planning_signs, stop_signs
 from spark_tiering.run.looking_around import look_around
-from spark_tiering.run.planning import plan_now
+from spark_tiering.run.planning import PlanningStopped, plan_now
 from spark_tiering.run.progress import ProgressMeter
 from spark_tiering.run.report import JobReport, receipt_fields
 
@@ -78,10 +78,10 @@ class Carried:
 NOTHING_CARRIED: Final = Carried((), (), "")
 
 
-def make_job_plan(at: Surroundings) -> Planned:
-    """What a job would do now. Changes nothing."""
+def make_job_plan(at: Surroundings, why_stop: Callable[[], str] = nobody_stops) -> Planned:
+    """What a job would do now. Changes nothing. Raises `PlanningStopped` where it is to stop."""
     seen = look_around(at)
-    return Planned(plan_now(at, seen), seen)
+    return Planned(plan_now(at, seen, why_stop=why_stop), seen)
 
 
 def run_job(
@@ -95,7 +95,7 @@ def run_job(
     """
     Carry out *plan*, or what would be planned now, and tell what became of it.
 
-    *why_stop* is asked between copies, beside what the request names. *on_plan* is told what is
+    *why_stop* is asked between segments, beside what the request names. *on_plan* is told what is
     going to be done, when the topics are claimed and before anything is begun; *on_progress* how
     far it is. Raises `PlanStale` and `TopicBusy`, with nothing done,
     and what opening the engine raises. Copies that brokers adopt are refused with `ConfigError`:
@@ -105,7 +105,26 @@ def run_job(
     if Mode.ADOPT in (at.request.mode, at.request.mode if plan is None else plan.rules.mode):
         msg = "copies that brokers adopt are made while their own copying stands still: adopt"
         raise ConfigError(msg)
-    planned = make_job_plan(at) if plan is None else None
+    is_to_stop = planning_signs(at, why_stop).why_stop
+    try:
+        planned = make_job_plan(at, is_to_stop) if plan is None else None
+        return _run(at, plan, planned, began_ms, is_to_stop, why_stop, on_plan, on_progress)
+    except PlanningStopped as stopped:
+        return JobReport(
+            at.job_id, "", at.request.mode.value, began_ms, at.now_ms(), (), stopped=str(stopped)
+        )
+
+
+def _run(
+    at: Surroundings,
+    plan: CopyPlan | None,
+    planned: Planned | None,
+    began_ms: int,
+    is_to_stop: Callable[[], str],
+    why_stop: Callable[[], str],
+    on_plan: Callable[[CopyPlan], None],
+    on_progress: Callable[[Progress], None],
+) -> JobReport:
     todo = plan if planned is None else planned.plan
     assert todo is not None
     is_busy = planned is not None and bool(partitions_at_work(todo))
@@ -116,7 +135,7 @@ def run_job(
     if todo.in_turn():
         at.engine()  # where there is none, nothing is written
     with open_life(at, todo.rules.mode) as life:
-        todo, seen = _claimed(at, todo, life, is_own=plan is None)
+        todo, seen = _claimed(at, todo, life, is_to_stop, is_own=plan is None)
         on_plan(todo)
         life.records.write_plan(format_plan(todo))
         signs = stop_signs(at, life.records, why_stop)
@@ -213,7 +232,12 @@ def partitions_at_work(plan: CopyPlan) -> list[PartitionPlan]:
 
 
 def _claimed(
-    at: Surroundings, plan: CopyPlan, life: Life, *, is_own: bool
+    at: Surroundings,
+    plan: CopyPlan,
+    life: Life,
+    why_stop: Callable[[], str],
+    *,
+    is_own: bool,
 ) -> tuple[CopyPlan, Seen]:
     """
     The plan to carry out, its topics claimed, and what was seen after that.
@@ -230,7 +254,7 @@ def _claimed(
             return plan, seen
         if not is_own:
             raise PlanStale(_stale_text(stale))
-        plan = plan_now(at, seen)
+        plan = plan_now(at, seen, why_stop=why_stop)
         wanted = topics_of([*partitions_of(plan), *partitions_at_work(plan)])
         if set(wanted) <= set(life.claims.held):
             return plan, seen

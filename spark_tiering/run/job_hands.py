@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Final
 
-from rlmm.errors import StoreError
+from rlmm.errors import RlmmError, StoreError
 from rlmm.metadata.ids import SegmentId
 from spark_tiering.engines.protocol import UnitLost
 from spark_tiering.jobs.job_store import Topic
+from spark_tiering.jobs.records import Records
 from spark_tiering.plan.reasons import Mode
 from spark_tiering.run.hands import Unit
 from spark_tiering.run.publishing import Publisher
+from spark_tiering.segments.inspection import USUAL_RULES
 from spark_tiering.work.copying import copy_segment
 from spark_tiering.work.ending import delete_objects
 from spark_tiering.work.tasks import CopyTask
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
     from spark_tiering.run.surroundings import Surroundings
     from spark_tiering.segments.files import FileFacts
     from spark_tiering.work.tasks import CopyResult
+
+_log = logging.getLogger(__name__)
 
 CLAIM_AGE_MS: Final = 5_000
 """How old the answer may be that a topic is still ours, where nobody but us writes: a request to
@@ -58,6 +63,7 @@ class JobHands:
         self._seen = seen
         self._claims = claims
         self._opened = {one.id: one for image in seen.image.partitions for one in image.segments}
+        self._records = Records(at.jobs, at.job_id)
         self._claim_age_ms = 0 if plan.rules.mode is Mode.ADOPT else CLAIM_AGE_MS
 
     def why_not_ours(self, partition: TopicIdPartition) -> str:
@@ -97,6 +103,8 @@ class JobHands:
             request.pace.share(max(1, self._at.engine().slots)),
             request.waits.unit_s,
             copy.action,
+            rules=USUAL_RULES if surveyed is None else surveyed.rules,
+            pause_key=self._records.pause_key,
         )
         return Unit(copy.uuid, task)
 
@@ -114,6 +122,13 @@ class JobHands:
 
         if units:
             self._at.engine().run_units([unit.task for unit in units], copy_segment, came_back)
+
+    def stop_units(self, why: str) -> None:
+        """See `Hands.stop_units`: by the mark that `rlmm tier pause` leaves as well."""
+        try:
+            self._records.ask_to_stop(why)
+        except RlmmError as error:
+            _log.warning("%s: copies that wait cannot be told, and are made: %s", why, error)
 
     def delete_objects(self, partition: TopicIdPartition, copy: PlannedCopy | PlannedEnd) -> str:
         """See `Hands.delete_objects`."""

@@ -66,6 +66,14 @@ def open_life(at: Surroundings, mode: Mode) -> Iterator[Life]:
         yield Life(claims, Records(at.jobs, at.job_id), traits)
 
 
+def planning_signs(at: Surroundings, why_stop: Callable[[], str]) -> StopSigns:
+    """What may stop the job of *at* before it is alive: nobody else can know of it until then."""
+    stop_file = at.request.stop_file
+    return StopSigns(
+        time.monotonic, stop_file=Path(stop_file) if stop_file else None, why_stop=why_stop
+    )
+
+
 def stop_signs(at: Surroundings, records: Records, why_stop: Callable[[], str]) -> StopSigns:
     """Whatever may ask the job of *at* to stop: what its request names, and *why_stop*."""
     request = at.request

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rlmm.errors import ConfigError
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.jobs.evidence import evidence
 from spark_tiering.plan.reasons import Mode
@@ -44,7 +45,8 @@ def look_around(at: Surroundings, partitions: Collection[TopicIdPartition] = ())
     Look at the source, then at the metadata of what it has, and of *partitions*.
 
     In this order: what was copied meanwhile is seen, what was written meanwhile can wait. Raises
-    what the parts raise; where no metadata can be read at all, `NotReady` above all.
+    `ConfigError` for an archive in a cluster's own metadata, and what the parts raise; where no
+    metadata can be read at all, `NotReady` above all.
     """
     request = at.request
     facts = None
@@ -56,7 +58,12 @@ def look_around(at: Surroundings, partitions: Collection[TopicIdPartition] = ())
         request.filters.wants_topic,
         cluster_id="" if at.cluster is None else at.cluster.cluster_id,
         epoch_ends=None if at.cluster is None else at.cluster.epoch_ends,
+        with_compacted=request.filters.with_compacted,
     )
+    if request.mode is Mode.ARCHIVE:
+        clusters = {one.cluster_id for one in found}
+        clusters |= set() if at.cluster is None else {at.cluster.cluster_id}
+        _require_own_log(at.metadata.cluster_id, clusters)
     surveyed = {one.source.partition: one for one in found}
     # Where brokers adopt copies, they do so in partitions that the source lacks as well.
     others = facts if facts is not None and request.mode is Mode.ADOPT else ()
@@ -67,6 +74,22 @@ def look_around(at: Surroundings, partitions: Collection[TopicIdPartition] = ())
     }
     image = at.metadata.image(asked, epochs, request.waits.ready_s)
     return Seen(surveyed, tuple(unusable), image, facts)
+
+
+def _require_own_log(cluster_id: str, clusters: Collection[str]) -> None:
+    """
+    Refuse an archive in the metadata by which the brokers of its own source go.
+
+    They do not look at it as long as the topic is not tiered. Once it is, they delete what lies
+    below the highest finished offset, whether it was copied or not, and an archive may have gaps.
+    """
+    if cluster_id and cluster_id in clusters:
+        msg = (
+            f"the metadata is that of cluster {cluster_id} itself, whose brokers go by it once a "
+            "topic is tiered: an archive is kept in a log of its own, --embedded or a service on "
+            "one; for topics that brokers tier there is --adopt"
+        )
+        raise ConfigError(msg)
 
 
 def evidence_of(at: Surroundings, seen: Seen) -> list[Evidence]:

@@ -22,7 +22,7 @@ from spark_tiering.work.inspecting import inspect_task
 from spark_tiering.work.tasks import InspectTask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from rlmm.metadata.ids import TopicIdPartition
     from spark_tiering.plan.inputs import Evidence, SegmentDetails, SourcePartition
@@ -43,16 +43,20 @@ Read = tuple["TopicIdPartition", int, int]
 
 
 def plan_now(
-    at: Surroundings, seen: Seen, known: dict[Read, SegmentDetails] | None = None
+    at: Surroundings,
+    seen: Seen,
+    known: dict[Read, SegmentDetails] | None = None,
+    why_stop: Callable[[], str] = lambda: "",
 ) -> CopyPlan:
     """
     What a job would do, by what was *seen*. Reads segments, and changes nothing.
 
     *known* is what plans before this one have read, and is added to: who plans again reads nothing
-    twice. That a segment is still the one that was read, its copying verifies.
+    twice. That a segment is still the one that was read, its copying verifies. *why_stop* is asked
+    as segments are read, which may take hours; raises `PlanningStopped` where there is a reason.
     """
     planner = _Planner(
-        at, seen, rules_of(at), evidence_of(at, seen), {} if known is None else known
+        at, seen, rules_of(at), evidence_of(at, seen), {} if known is None else known, why_stop
     )
     return planner.plan()
 
@@ -70,6 +74,14 @@ def rules_of(at: Surroundings) -> PlanRules:
     )
 
 
+class PlanningStopped(Exception):
+    """
+    Ends the making of a plan, with why.
+
+    No error: an outcome on its way out of reading, and never out of a job.
+    """
+
+
 class _Planner:
     """One plan being made."""
 
@@ -80,12 +92,14 @@ class _Planner:
         rules: PlanRules,
         evidence: list[Evidence],
         known: dict[Read, SegmentDetails],
+        why_stop: Callable[[], str],
     ) -> None:
         self._at = at
         self._seen = seen
         self._rules = rules
         self._evidence = evidence
         self._known = known
+        self._why_stop = why_stop
         self._details: dict[_Place, SegmentDetails] = {
             (partition, segment.listed.base_offset): known[key]
             for partition, one in seen.surveyed.items()
@@ -145,18 +159,26 @@ class _Planner:
                     one.files,
                     next(found for found in listed if found.base_offset == base_offset),
                     log_start=one.source.log_start,
+                    rules=one.rules,
                     job_id=self._at.job_id,
                     pace=request.pace.share(max(1, engine.slots)),
                     deadline_s=request.waits.unit_s,
                 )
             )
-        for place, result in zip(places, engine.run_units(tasks, inspect_task), strict=True):
+        self._go_on()
+        results = engine.run_units(tasks, inspect_task, self._go_on)
+        for place, result in zip(places, results, strict=True):
             if isinstance(result, UnitLost) or result.details is None:
                 self._unread[place] = result.why
                 where = f"{place[0].topic}-{place[0].partition}"
                 _log.warning("%s: segment %d could not be read: %s", where, place[1], result.why)
             else:
                 self._details[place] = self._known[*place, sizes[place]] = result.details
+
+    def _go_on(self, _: object = None) -> None:
+        """Asked between segments: what an engine meets here ends what it runs."""
+        if why := self._why_stop():
+            raise PlanningStopped(why)
 
 
 def _with_details(

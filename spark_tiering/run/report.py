@@ -11,7 +11,7 @@ from spark_tiering.run.fates import Fate
 from spark_tiering.run.progress import span_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from spark_tiering.run.fates import EndReceipt, Receipt
 
@@ -103,8 +103,13 @@ class JobReport:
                 yield f"  {fate.value}: {self.count(fate)}"
         yield from (f"  finding: {text}" for text in self.findings)
         yield from _few([f"  {text}" for text in self.hindrances])
-        yield from _few([_line(one) for one in self.receipts if not one.fate.is_fine])
+        yield from not_fine_lines(self.receipts)
         yield from _few([_line(one) for one in self.ends if one.fate is not Fate.ENDED])
+
+
+def not_fine_lines(receipts: Iterable[Receipt]) -> Iterator[str]:
+    """A line for each segment that somebody has to look at; the first ones of many."""
+    return _few([_line(one) for one in receipts if not one.fate.is_fine])
 
 
 def receipt_fields(one: Receipt) -> dict[str, Any]:

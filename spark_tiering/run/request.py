@@ -24,8 +24,22 @@ NO_BROKER: Final = -1
 """In whose name an archive is made: no broker has this id, so nobody takes its copies for one's."""
 WAVE_BYTES: Final = 64 * 2**30
 START_AT_ONCE: Final = 64
-"""Events on their way, where no broker looks at them: the log makes one write of those that come
-together."""
+"""
+Events on their way at once, in archives: the log makes one write of those that come together.
+
+Of these any may be stored and any may not, when an event fails or the driver dies; so a copy may be
+finished while one below it is still open. That costs nothing in an archive:
+
+- Each is said to be finished only after its own three objects were verified, and the log refuses it
+  where somebody has begun to delete it since: a finished copy without objects cannot come of it.
+- What goes by the highest finished offset alone, and takes what lies below for copied, are brokers.
+  They never see this log (an archive in a cluster's own metadata is refused); jobs and readers here
+  go by the ranges that finished copies hold, and find the rest lacking.
+- A copy that stayed open is completed by the next job, whole objects even where the source has lost
+  the segment by then.
+
+Copies that brokers adopt begin and are finished one by one.
+"""
 SMALL_UNITS_OF_SLOT: Final = 256
 SMALL_BYTES_OF_SLOT: Final = 512 * 2**20
 """Copies that are small take less time than the beginning and the end of a wave."""
@@ -91,7 +105,7 @@ class JobRequest:
 
     def __post_init__(self) -> None:
         if self.mode is Mode.ADOPT and self.cluster is None:
-            msg = "copies that brokers adopt need the cluster: name its brokers"
+            msg = "copies that brokers adopt need the cluster: name it by --bootstrap-server"
             raise ConfigError(msg)
 
     @property

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from rlmm.clock import SYSTEM_CLOCK
 from spark_tiering.engines.opening import open_engine
 from spark_tiering.jobs.ids import new_job_id
-from spark_tiering.jobs.job_store import JobStore
+from spark_tiering.jobs.job_store import FOLDER, JobStore
 from spark_tiering.sources.cluster import TierCluster
 from spark_tiering.sources.opening import open_source
 from spark_tiering.stores.opening import open_store
+from spark_tiering.stores.s3_settings import S3Settings
 from spark_tiering.tier_metadata.opening import open_metadata_access
 
 if TYPE_CHECKING:
@@ -91,6 +92,9 @@ def open_surroundings(
         source = open_source(request.source)
         opened.callback(source.close)
         store = opened.enter_context(open_store(request.store))
+        if isinstance(request.store, S3Settings):
+            # One that cannot be used is told before segments are read for it.
+            next(iter(store.list(f"{request.prefix}{FOLDER}")), None)
         cluster = None
         if request.cluster is not None:
             access = request.cluster

@@ -91,6 +91,8 @@ def inspect_segment(
     order = OffsetOrder(segment, allows_holes=rules.allows_holes)
     passed = _judged(stored, segment, order, made, on_file, is_whole=is_whole)
     passed.run(name, LogWalk(stream))
+    if passed.log_finding is None and not log.size_bytes:  # all of it was compacted away
+        passed.log_finding = Finding(SegmentPart.LOG, FindingKind.HOLE, f"{name}: no batch is left")
     if passed.log_finding is not None:
         return _unread(segment, log.size_bytes, passed.log_finding)
     settled = Settlement(stored, segment, segment.next_offset, passed, on_file, is_whole=is_whole)

@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from rlmm.errors import ConfigError, Stopped, UnsupportedVersion
 from rlmm.log.kafka.codes import DENIED, Code, name_of, trouble
 from rlmm.log.kafka.connection import Dialer
-from rlmm.log.kafka.epochs_api import EpochEndsRequest
-from rlmm.log.kafka.metadata_api import (
-    EARLIEST,
-    EARLIEST_LOCAL,
-    LATEST,
-    LATEST_TIERED,
-    READ_COMMITTED,
-    READ_UNCOMMITTED,
-    TopicOffsetsRequest,
+from rlmm.log.kafka.ends import (
+    HIGH_WATERMARK,
+    LAST_STABLE,
+    LOCAL_START,
+    LOG_START,
+    TIER_END,
+    End,
+    ends_of,
 )
+from rlmm.log.kafka.epochs_api import EpochEndsRequest
+from rlmm.log.kafka.metadata_api import LATEST_TIERED, TopicOffsetsRequest
 from rlmm.log.kafka.topic_api import AlterTopicRequest
 from rlmm.log.kafka.user_topics import UserTopics
 from rlmm.metadata.ids import TopicIdPartition
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
 
 _TIERED = "remote.storage.enable"
 _RETENTION = "retention.ms"
+_CLEANUP = "cleanup.policy"
+_INDEX_INTERVAL = "index.interval.bytes"
+_OF_TOPIC = (_TIERED, _RETENTION, _CLEANUP, _INDEX_INTERVAL)
 _FOR_EVER = "-1"
 
 _IMPOSSIBLE = frozenset(
@@ -56,24 +60,8 @@ _IMPOSSIBLE = frozenset(
 """Answers to a change which say that it was not made, and never will be as it is asked for."""
 
 
-class _Asked(NamedTuple):
-    """One end of a log, by what a leader is asked for it."""
-
-    time: int
-    isolation: int = READ_UNCOMMITTED
-
-    def request_of(self, partitions: Mapping[str, Sequence[int]]) -> TopicOffsetsRequest:
-        """The request to one leader."""
-        return TopicOffsetsRequest(partitions, self.time, self.isolation)
-
-    def told(self, offset: int) -> int | None:
-        """What an answer means: of the tier's end -1 is told, of a log's it is no offset."""
-        return offset if offset >= 0 or self.time == LATEST_TIERED else None
-
-
-_STABLE = _Asked(LATEST, READ_COMMITTED)
-_OF_LOG = (_Asked(EARLIEST), _STABLE, _Asked(LATEST))
-_OF_TIER = (_Asked(EARLIEST_LOCAL), _Asked(LATEST_TIERED))
+_OF_LOG = (LOG_START, LAST_STABLE, HIGH_WATERMARK)
+_OF_TIER = (LOCAL_START, TIER_END)
 
 
 class Setting(NamedTuple):
@@ -133,7 +121,7 @@ class TierCluster:
         for topic in topics.values():
             if topic.code in DENIED:
                 raise trouble(f"topic {topic.name}", topic.code, "DESCRIBE the topic")
-        settings = self.topic_settings(topics, (_TIERED, _RETENTION))
+        settings = self.topic_settings(topics, _OF_TOPIC)
         # One without settings was deleted in between.
         leaders = _leaders([topic for name, topic in topics.items() if name in settings])
         is_tiered = {name: _value(told, _TIERED) == "true" for name, told in settings.items()}
@@ -143,15 +131,19 @@ class TierCluster:
         for one, leader in leaders.items():
             log_start, stable, high_watermark = logs.get(one, (None,) * 3)
             local_start, latest_tiered = tiers.get(one, (None,) * 2)
+            told = settings[one.topic]
+            interval = _value(told, _INDEX_INTERVAL)
             facts[one] = PartitionFacts(
                 is_tiered[one.topic],
                 log_start,
                 stable,
                 high_watermark,
-                _retention_ms(_value(settings[one.topic], _RETENTION)),
+                _retention_ms(_value(told, _RETENTION)),
                 leader if leader >= 0 else None,
                 local_start,
                 latest_tiered,
+                "compact" in (_value(told, _CLEANUP) or ""),
+                None if interval is None else int(interval),
             )
         return facts
 
@@ -165,16 +157,16 @@ class TierCluster:
         Left out where no leader tells; that the tier has nothing is -1. Raises `UnsupportedVersion`
         where a leader is too old for -4 or -5.
         """
-        return _single(self._ends(partitions, _Asked(time)))
+        return _single(self._ends(partitions, End(time)))
 
     def last_stable_offsets(
         self, partitions: Collection[TopicIdPartition]
     ) -> dict[TopicIdPartition, int]:
         """The offsets below which all is replicated and no transaction is open; see `offsets`."""
-        return _single(self._ends(partitions, _STABLE))
+        return _single(self._ends(partitions, LAST_STABLE))
 
     def _ends_if_known(
-        self, partitions: Collection[TopicIdPartition], *asked: _Asked
+        self, partitions: Collection[TopicIdPartition], *asked: End
     ) -> dict[TopicIdPartition, tuple[int | None, ...]]:
         """Nothing, where a leader is too old for one of the questions."""
         try:
@@ -183,16 +175,10 @@ class TierCluster:
             return {}
 
     def _ends(
-        self, partitions: Collection[TopicIdPartition], *asked: _Asked
+        self, partitions: Collection[TopicIdPartition], *asked: End
     ) -> dict[TopicIdPartition, tuple[int | None, ...]]:
         """The ends of each partition that its leader tells, in the order in which it is asked."""
-        told = self._thread.wait(
-            self._asked.of_leaders(partitions, *(one.request_of for one in asked))
-        )
-        return {
-            partition: tuple(one.told(end.offset) for one, end in zip(asked, ends, strict=True))
-            for partition, ends in told.items()
-        }
+        return self._thread.wait(ends_of(self._asked, partitions, *asked))
 
     def epoch_ends(
         self, epochs: Mapping[TopicIdPartition, int]

@@ -18,6 +18,7 @@ from rlmm.partition_log.names import LOG, PARTITION_METADATA
 from spark_tiering.plan.inputs import SourcePartition, SourceSegment
 from spark_tiering.segments.companions import StoredFiles
 from spark_tiering.segments.findings import Finding
+from spark_tiering.segments.inspection import USUAL_RULES, InspectionRules
 from spark_tiering.segments.listing import list_segments
 from spark_tiering.segments.replaying import last_stable_offset
 from spark_tiering.sources.agreement import Agreement
@@ -54,14 +55,23 @@ class PartitionFacts:
     latest_tiered: int | None = None
     """The highest offset that the leader knows the tier to have, -1 where it knows of none; asked
     of tiered topics only."""
+    is_compacted: bool = False
+    """Whether `cleanup.policy` has compact."""
+    index_interval_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Surveyed:
-    """A partition as a plan takes it, and the files that its segments are read from."""
+    """
+    A partition as a plan takes it, the files that its segments are read from, and what they are
+    held to.
+    """
 
     source: SourcePartition
     files: PartitionFiles
+    rules: InspectionRules = USUAL_RULES
+    cluster_id: str = ""
+    """Whose segments they are, by their own word; empty where nothing says."""
 
 
 class _Replica(NamedTuple):
@@ -80,6 +90,7 @@ def survey(
     *,
     cluster_id: str = "",
     epoch_ends: EpochEnds | None = None,
+    with_compacted: bool = False,
 ) -> tuple[list[Surveyed], list[Unusable]]:
     """
     Every partition of a wanted topic that the source has, and what of the source is of no use.
@@ -88,7 +99,9 @@ def survey(
     told by who serves the files, or else by the files, which costs a read of what follows their
     newest producer snapshot. With
     *epoch_ends* nothing counts as stable behind the offset where a replica differs from its
-    leader's log, and nothing at all where that could not be found. Raises like `Source`.
+    leader's log, and nothing at all where that could not be found. Offline nobody tells whether a
+    topic is compacted: *with_compacted* says that any may be, so that offsets without a batch are
+    no damage. Raises like `Source`.
     """
     found, unusable = source.partitions()
     ids = {(one.topic, one.partition): one.topic_id for one in facts or ()}
@@ -110,7 +123,8 @@ def survey(
     agreed = None if epoch_ends is None else _agreed(taken, epoch_ends)
     surveyed: list[Surveyed] = []
     for replica in taken:
-        made = _surveyed(replica, None if facts is None else facts[replica.partition], agreed)
+        known = None if facts is None else facts[replica.partition]
+        made = _surveyed(replica, known, agreed, _rules(known, with_compacted=with_compacted))
         if isinstance(made, Unusable):
             unusable.append(made)
         else:
@@ -207,10 +221,11 @@ def _surveyed(
     replica: _Replica,
     facts: PartitionFacts | None,
     agreed: Mapping[TopicIdPartition, int | None] | None,
+    rules: InspectionRules,
 ) -> Surveyed | Unusable:
     found = replica.found
     try:
-        stable = _stable(found) if facts is None else facts.last_stable_offset
+        stable = _stable(found, rules) if facts is None else facts.last_stable_offset
         if agreed is not None:
             until = agreed[replica.partition]
             stable = None if stable is None or until is None else min(stable, until)
@@ -222,13 +237,24 @@ def _surveyed(
             is_tiered=facts is not None and facts.is_tiered,
             log_start=None if facts is None else facts.log_start,
             retention_ms=None if facts is None else facts.retention_ms,
+            is_compacted=rules.allows_holes,
         )
     except (ConfigError, InvalidArgument, LogError) as error:
         return _no_use(found, str(error))
-    return Surveyed(source, found.files)
+    return Surveyed(source, found.files, rules, found.origin.cluster_id)
 
 
-def _stable(found: FoundPartition) -> int | None:
+def _rules(facts: PartitionFacts | None, *, with_compacted: bool) -> InspectionRules:
+    """What the segments of a partition are held to."""
+    if facts is None:
+        return InspectionRules(allows_holes=with_compacted)
+    interval_bytes = facts.index_interval_bytes
+    if interval_bytes is None:
+        interval_bytes = USUAL_RULES.index_interval_bytes
+    return InspectionRules(interval_bytes, allows_holes=facts.is_compacted)
+
+
+def _stable(found: FoundPartition, rules: InspectionRules) -> int | None:
     """
     Offline: by the word of who serves the files, as far as their broker knew of it, or by the files
     alone.
@@ -238,7 +264,9 @@ def _stable(found: FoundPartition) -> int | None:
         if told is None or found.high_watermark is None:
             return told
         return min(told, found.high_watermark)
-    return last_stable_offset(found.files, high_watermark=found.high_watermark).offset
+    return last_stable_offset(
+        found.files, high_watermark=found.high_watermark, allows_holes=rules.allows_holes
+    ).offset
 
 
 def _no_use(found: FoundPartition, why: str) -> Unusable:

@@ -14,6 +14,7 @@ By module, bottom up:
     settings    how an access is told where the metadata is
     image       one partition's image from its answers; images of one moment over a connection
     publishing  what became of an event whose verdict was not heard
+    reaching    whether anybody listens there
     sidecar     by a service, through `broker_adapter`
     embedded    by an engine in this process
     opening     from settings to an access

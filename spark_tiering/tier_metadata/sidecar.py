@@ -21,6 +21,7 @@ from rlmm.errors import (
     ConfigError,
     InvalidArgument,
     NotReady,
+    ProtocolError,
     RlmmError,
     SidecarUnavailable,
     UnknownPartition,
@@ -32,6 +33,7 @@ from rlmm.wire.hello import TOKEN_CHARS_MAX
 from spark_tiering.plan.inputs import MetadataImage
 from spark_tiering.tier_metadata.image import ATTEMPTS, by_place, take_images
 from spark_tiering.tier_metadata.publishing import heard, publish_settled
+from spark_tiering.tier_metadata.reaching import CONNECT_S, PATIENCE_S, require_reached
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -252,7 +254,7 @@ class _Writing:
 def open_sidecar(access: SidecarAccess) -> SidecarMetadata:
     """
     An access to the service; raises `ConfigError` for files that cannot be used, and what its first
-    answer was.
+    answer was. Where nobody listens it raises `SidecarUnavailable` within seconds.
     """
     options: dict[str, Any] = {
         "token": _token(access.token_file),
@@ -260,13 +262,19 @@ def open_sidecar(access: SidecarAccess) -> SidecarMetadata:
         "broker_id": access.broker_id,
         "client": CLIENT,
     }
+    address, timeout_s = _address(access), access.timeout_ms / 1_000
+    require_reached(
+        address, patience_s=min(PATIENCE_S, timeout_s), connect_s=min(CONNECT_S, timeout_s)
+    )
     try:
-        client = BlockingRemoteLogMetadataClient(_address(access), **options)
+        client = BlockingRemoteLogMetadataClient(address, **options)
     except InvalidArgument as error:
         raise ConfigError(str(error)) from error
-    return SidecarMetadata(
-        client, is_broker=access.broker_id is not None, timeout_s=access.timeout_ms / 1_000
-    )
+    try:
+        return SidecarMetadata(client, is_broker=access.broker_id is not None, timeout_s=timeout_s)
+    except ProtocolError as error:
+        msg = f"{address} does not speak as brokers ask, is it the port for HTTP? {error}"
+        raise ProtocolError(msg) from error
 
 
 def _address(access: SidecarAccess) -> Address:

@@ -9,6 +9,7 @@ By module, bottom up:
     throttle    the pace of a job, in shares to its slots
     tasks       what a unit is told, and what it tells
     watched     files and a store under a deadline, at a pace, counted
+    pausing     whether a unit may begin, or its job is told to stop
     looking     what the store has of a segment
     ending      its objects taken away
     writing     its objects written, each verified, the manifest last
@@ -21,6 +22,7 @@ Invariants:
   still has what was read.
 - What goes wrong with a source, a store or time is a value; errors are mistakes of who calls.
 - A unit that is repeated, or carried out twice at once, ends with the same objects.
-- Memory does not grow with a segment, and nothing is held between units but a store and its pace.
+- Memory does not grow with a segment, and nothing is held between units but a store, its pace
+  and when a mark that stops the job was not there.
 - Nothing is taken away but by `ending`, and nothing is ever replaced.
 """

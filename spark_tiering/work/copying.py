@@ -28,9 +28,9 @@ from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.segments.listing import list_segments
 from spark_tiering.segments.parts import AsStored
 from spark_tiering.stores.opening import process_store
-from spark_tiering.stores.outcomes import ObjectFacts
 from spark_tiering.work.inspecting import inspect_with_state, is_lost
 from spark_tiering.work.looking import examine
+from spark_tiering.work.pausing import require_not_paused
 from spark_tiering.work.tasks import CopyResult, Outcome, one_line
 from spark_tiering.work.throttle import throttle_of
 from spark_tiering.work.watched import UnitEnded, Watch, WatchedFiles, WatchedStore
@@ -76,6 +76,7 @@ def carry_out(task: CopyTask, store: ObjectStore, watch: Watch) -> CopyResult:
     copy = _Copy(task, WatchedStore(store, task.store, watch), watch)
     result = CopyResult(task.unit_id, Outcome.COPIED, "", attempt_id=uuid.uuid4().hex)
     try:
+        require_not_paused(task.pause_key, store, watch)
         done = copy.run()
     except UnitEnded as ended:
         result = replace(result, outcome=ended.outcome, detail=one_line(ended.detail))
@@ -106,10 +107,6 @@ class _Copy:
     def run(self) -> StoredSegment:
         """Everything; `UnitEnded` where it does not come to its end."""
         task = self._task
-        if task.pause_key and isinstance(
-            self._store.head(task.pause_key, is_sum_wanted=False), ObjectFacts
-        ):
-            raise UnitEnded(Outcome.STOPPED, f"the job is paused: {task.pause_key}")
         if task.action is Action.COMPLETE:
             return self._verified()
         listed = self._planned_segment()

@@ -83,6 +83,10 @@ class Watch:
         self.requests += requests
         self._wait(0, requests)
 
+    def ask_apart(self) -> None:
+        """The same for a question about the job: it is none of the segment's requests."""
+        self._wait(0, 1)
+
     def asked(self, requests: int) -> None:
         """Count requests of which nobody knew beforehand; who comes next waits for them."""
         self.requests += requests

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -26,15 +27,19 @@ from tests.support.adopted_kafka import (
     producing,
     values_of,
 )
+from tests.support.tier_places import LATER_MS
+from tests.support.tier_process import WRITING, Drivers, Ended, Point
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Awaitable, Iterator
     from pathlib import Path
 
     from spark_tiering.adopt.adoption import OpenWindow
     from tests.kafka.jars import Jars
 
 RECORDS = 120
+MOST_RECORDS = 1_500
+"""For jobs that copy until nothing is left: one producer can be faster than they are."""
 DEATHS = {
     "journalled": Death("write", 1),
     "opened": Death("change", 2),
@@ -49,6 +54,16 @@ DEATHS = {
     "restored": Death("change", 4),
 }
 """After which effect the driver dies; the first change is only asked about."""
+JOURNAL = "{:020d}".format
+"""What an entry of the journal is, among what a driver writes."""
+SIGKILLS = {
+    "journalled": Point(JOURNAL(1)),
+    "writing": Point(f"{WRITING}rsm-manifest"),
+    "finished": Point("event:CF"),
+    "closing": Point(JOURNAL(3)),
+    "restoring": Point(JOURNAL(4)),
+}
+"""After what a command is killed."""
 QUICK_ONES = {("copying", "resume"), ("copying", "abort"), ("enabled", "abort")}
 
 
@@ -100,19 +115,85 @@ async def test_driver_when_killed_in_a_step_then_the_window_is_taken_up_and_noth
         outcome = await (adopter.resume(topic) if way == "resume" else adopter.abort(topic))
     assert outcome.standing in (Standing.ADOPTED, Standing.ABORTED), outcome
     assert outcome.findings == ()
-    assert windows_of(adopter.store) == []
+    if way == "abort":
+        assert not outcome.receipts
     assert await adopter.explicit(topic) == before
+    await check_closed(slow_kafka, adopter, topic, written)
+
+
+async def check_closed(
+    kafka: TieredKafka, adopter: Adopter, topic: str, written: list[bytes]
+) -> None:
+    """No window is left, each range is copied once, and every record is somewhere."""
+    assert windows_of(adopter.store) == []
     image = await adopter.image(topic)
     ours = [one for one in image.segments if adopter.is_ours(one)]
     assert {one.state for one in ours} <= {SegmentState.COPY_SEGMENT_FINISHED}
-    if way == "abort":
-        assert not outcome.receipts
     ranges = finished_ranges(image)
     assert all(one[1] == other[0] for one, other in pairwise(ranges))
     start, _, tiered = await adopter.ends(topic)
     assert start == 0
     if ours:
         assert tiered >= max(one.last_offset for one in ours)
-    local = [path.read_bytes() for path in slow_kafka.local_segments(topic) if path.exists()]
-    copied = [path.read_bytes() for path in slow_kafka.objects(topic)]
+    local = [path.read_bytes() for path in kafka.local_segments(topic) if path.exists()]
+    copied = [path.read_bytes() for path in kafka.objects(topic)]
     assert values_of([*local, *copied, *map(adopter.log_of, ours)]) >= set(written)
+
+
+def kills() -> list[object]:
+    """A command killed in the middle of it, with either way out; most are long."""
+    short = ("finished", "resume")
+    return [
+        pytest.param(
+            name, way, marks=() if (name, way) == short else pytest.mark.long, id=f"{name}-{way}"
+        )
+        for name in SIGKILLS
+        for way in ("resume", "abort")
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def drivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drivers]:
+    """Whoever starts drivers."""
+    with Drivers(tmp_path_factory.mktemp("drivers")) as drivers:
+        yield drivers
+
+
+@pytest.mark.parametrize(("name", "way"), kills())
+async def test_command_when_killed_in_a_window_then_status_shows_it_until_it_is_taken_up(
+    slow_kafka: TieredKafka, tmp_path: Path, drivers: Drivers, name: str, way: str
+) -> None:
+    """
+    The whole command ends by SIGKILL. Until its signs of life are overdue nobody takes its topic;
+    from then on a new adoption is refused, and resuming or aborting closes the window.
+    """
+    topic = f"sigkill-{name}-{way}"
+    adopter = Adopter(slow_kafka.login, (str(slow_kafka.node.data),), tmp_path / "store")
+    await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)
+    before = await adopter.explicit(topic)
+    store = ("--store", str(adopter.store), "--prefix", PREFIX)
+    places = ("--log-dir", *adopter.folders, "--bootstrap-server", slow_kafka.bootstrap)
+    flags = (*places, *store, "--no-spark")
+
+    async def tier(*arguments: str, dies_at: Point | None = None, later_ms: int = 0) -> Ended:
+        call = ("tier", *arguments)
+        return await asyncio.to_thread(drivers.run, *call, dies_at=dies_at, later_ms=later_ms)
+
+    def adopting(**when: Any) -> Awaitable[Ended]:
+        return tier("run", "--adopt", "--topic", topic, *flags, **when)
+
+    async with producing(slow_kafka.login, topic, MOST_RECORDS) as written:
+        await until(lambda: len(written) > RECORDS, "enough was written")
+        assert (await adopting(dies_at=SIGKILLS[name])).exit_code is None
+    shown = await tier("status", *store)
+    assert "topics whose copying and retention are off" in shown.output
+    assert topic in shown.output
+    for early in (await adopting(), await tier("adopt", way, topic, *flags)):
+        assert (early.exit_code, "topic-busy: " in early.output) == (4, True), early.output
+    again = await adopting(later_ms=LATER_MS)
+    assert (again.exit_code, "window-open: " in again.output) == (1, True), again.output
+    done = await tier("adopt", way, topic, *flags, later_ms=2 * LATER_MS)
+    assert done.exit_code == 0, done.output
+    assert await adopter.explicit(topic) == before
+    assert "topics whose copying" not in (await tier("status", *store)).output
+    await check_closed(slow_kafka, adopter, topic, written)

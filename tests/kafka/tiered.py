@@ -7,6 +7,7 @@ files of the tier, files of the broker, records of the metadata topic.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -118,10 +119,10 @@ class TieredKafka:
         return self.node.tools
 
     def objects(self, topic: str) -> list[Path]:
-        """The segments of *topic* that are in the tier, as files."""
-        return sorted(
-            (self.node.folder / "tier").glob(f"kafka-tiered-storage/{topic}-[0-9]*/*.log")
-        )
+        """The segments of *topic* in the tier, as files; none of a topic with a longer name."""
+        folder = re.compile(rf"{re.escape(topic)}-\d+-[A-Za-z0-9_-]{{22}}")
+        found = (self.node.folder / "tier").glob(f"kafka-tiered-storage/{topic}-*/*.log")
+        return sorted(path for path in found if folder.fullmatch(path.parent.name))
 
     def local_segments(self, topic: str, partition: int = 0) -> list[Path]:
         """The segments of a partition that the broker still has itself."""

@@ -11,6 +11,7 @@ MAY_CREATE_TASKS = {
     "rlmm/access/handshakes.py",
     "rlmm/cli/data_folder.py",
     "rlmm/engine.py",
+    "rlmm/inspection/replaying.py",
     "rlmm/keeper.py",
     "rlmm/library.py",
     "rlmm/log/kafka/crew.py",
@@ -20,6 +21,7 @@ MAY_CREATE_TASKS = {
     "rlmm/service.py",
     "rlmm/sidecar/learning.py",
     "rlmm/sidecar/waiting.py",
+    "rlmm/sources/replayed.py",
 }
 """
 The only sources that may start a task. A task is born in the group that dies with it; what is

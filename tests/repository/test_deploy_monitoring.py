@@ -9,6 +9,7 @@ import re
 import shlex
 import shutil
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -37,6 +38,7 @@ HISTOGRAMS = {name for metric in METRICS if metric.kind is Kind.HISTOGRAM for na
 SCRAPED = {"instance", "job"}
 """Labels that Prometheus adds."""
 PAGE = "docs/operating.md"
+TRIED = RULES.with_name("rules_test.yml")
 SEVERITIES = {"critical", "warning"}
 START = Path("docs/start.md")
 QUERIES = list(expressions())
@@ -45,6 +47,24 @@ QUERIES = list(expressions())
 def is_known(name: str) -> bool:
     """Whether a series of that name is shown."""
     return name in SERIES
+
+
+def minutes(time: str) -> int:
+    """A time of a rule's test, all of which are whole minutes."""
+    assert time.endswith("m"), time
+    return int(time[:-1])
+
+
+def unknown_options(words: list[str]) -> set[str]:
+    """Options of a line that its command does not have; *words* are those behind `rlmm`."""
+    known = {context.command_path: context for context in documents.commands()}
+    name = "rlmm"
+    command: click.Command = cli
+    while words and isinstance(command, click.Group):
+        name, words = f"{name} {words[0]}", words[1:]
+        command = known[name].command
+    options = {one for each in command.get_params(known[name]) for one in each.opts}
+    return {word for word in words if word.startswith("--")} - options
 
 
 @pytest.mark.parametrize(("who", "expression"), QUERIES, ids=[who for who, _ in QUERIES])
@@ -82,10 +102,48 @@ def test_every_section_about_an_alert_has_its_alert() -> None:
     assert sorted(named) == sorted(str(alert["alert"]) for alert in alerts())
 
 
+@pytest.mark.parametrize("alert", alerts(), ids=lambda alert: str(alert["alert"]))
+def test_section_about_an_alert_then_names_a_command_that_shows_more(
+    alert: dict[str, str],
+) -> None:
+    """At least one command of ours, and all that are named exist, with their options."""
+    section = tree.read(Path(PAGE)).partition(f"\n### {alert['alert']}\n")[2]
+    named = re.findall(r"`rlmm ([a-z][^`]*)`", section.partition("\n#")[0])
+    assert named
+    for line in named:
+        assert unknown_options(shlex.split(line)) == set(), line
+
+
+@pytest.mark.parametrize("alert", alerts(), ids=lambda alert: str(alert["alert"]))
+def test_alert_then_is_tried_where_it_is_raised_and_where_it_just_is_not(
+    alert: dict[str, Any],
+) -> None:
+    """
+    Raised once with all that it says. Quiet once although every metric is there that it reads, for
+    nothing is proved by silence about nothing; and not later than a minute before it is raised.
+    """
+    raised: list[dict[str, Any]] = []
+    last_minute = False
+    for test in documents_of(TRIED)[0]["tests"]:
+        given = {name for one in test["input_series"] for name in metric_names(one["series"])}
+        asked = [one for one in test["alert_rule_test"] if one["alertname"] == alert["alert"]]
+        loud = {minutes(one["eval_time"]): one["exp_alerts"] for one in asked if one["exp_alerts"]}
+        quiet = {minutes(one["eval_time"]) for one in asked if not one["exp_alerts"]}
+        raised += [one for expected in loud.values() for one in expected]
+        is_whole = metric_names(alert["expr"]) <= given
+        last_minute = last_minute or (is_whole and any(at - 1 in quiet for at in loud))
+    assert raised, "is never raised"
+    assert last_minute, "is nowhere quiet a minute before it is raised"
+    for one in raised:
+        assert one["exp_labels"]["severity"] == alert["labels"]["severity"]
+        assert one["exp_annotations"].keys() == alert["annotations"].keys()
+        assert one["exp_annotations"]["runbook"] == alert["annotations"]["runbook"]
+
+
 def test_rules_are_tried_and_where_there_is_promtool_it_takes_them() -> None:
     """The tried alerts exist; `promtool` finds rules and configuration right, and raises them."""
     folder = RULES.parent
-    (tried,) = documents_of(folder / "rules_test.yml")
+    (tried,) = documents_of(TRIED)
     (scraping,) = documents_of(folder / "prometheus.yml")
     assert tried["rule_files"] == scraping["rule_files"] == [RULES.name]
     names = {one["alertname"] for test in tried["tests"] for one in test["alert_rule_test"]}
@@ -100,7 +158,7 @@ def test_rules_are_tried_and_where_there_is_promtool_it_takes_them() -> None:
     if shutil.which("promtool") is not None:
         run("promtool", "check", "rules", RULES)
         run("promtool", "check", "config", folder / "prometheus.yml")
-        run("promtool", "test", "rules", folder / "rules_test.yml")
+        run("promtool", "test", "rules", TRIED)
 
 
 def test_counters_are_read_as_rates_and_gauges_as_they_are() -> None:
@@ -141,15 +199,8 @@ def test_commands_of_the_first_page_are_commands() -> None:
     lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
     ours = [shlex.split(line[2:])[1:] for line in lines if line.startswith("$ rlmm ")]
     assert len(ours) >= 4
-    known = {context.command_path: context for context in documents.commands()}
     for line in ours:
-        name, words = "rlmm", line
-        command: click.Command = cli
-        while words and isinstance(command, click.Group):
-            name, words = f"{name} {words[0]}", words[1:]
-            command = known[name].command
-        options = {one for each in command.get_params(known[name]) for one in each.opts}
-        assert {word for word in words if word.startswith("--")} <= options
+        assert unknown_options(line) == set(), line
 
 
 def test_addresses_of_the_first_page_are_answered() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import rlmm
 import rlmm.errors
+from rlmm.cli.main import SUBCOMMANDS
 from rlmm.config.keys import KEYS
 from rlmm.http.metrics.table import METRICS
 from rlmm.http.routes import ROUTES
@@ -149,6 +150,23 @@ def test_failures_that_clients_meet_are_shown_through_the_socket_by_tests_that_e
     for number, told, _ in rows:
         is_by_socket = shown[number][0].startswith(THROUGH_THE_SOCKET)
         assert is_by_socket != ("Not through the socket: " in told), f"F{number}"
+
+
+def test_failures_that_operators_are_shown_name_tests_and_commands_that_exist() -> None:
+    """Each has the command that shows it, and a test that has its number in its name."""
+    rows = re.findall(
+        r"^\| (?:`rlmm ([a-z]+)`|all) \| F(\d+) \| .+ \| (`[^|]+`) \|$",
+        tree.read(Path("docs/failure-scenarios.md")),
+        re.MULTILINE,
+    )
+    numbers = [int(number) for _, number, _ in rows]
+    assert numbers == [44, 57, 65, 70, 78, 79, 80, 99, 102, 114, 116, 117]
+    assert {command for command, _, _ in rows if command} <= set(SUBCOMMANDS)
+    for _, number, tests in rows:
+        named = re.findall(r"`([^`]+\.py::[^`]+)`", tests)
+        assert named, f"F{number}"
+        assert all(f"_f{number}_" in test for test in named)
+        assert not missing_tests(named)
 
 
 def test_error_tree_that_is_drawn_names_every_error() -> None:

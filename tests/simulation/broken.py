@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.verdicts import Verdict
     from rlmm.progress import Fact, ReplayProgress
-    from rlmm.pump.follower import Image
+    from rlmm.pump.freezing import Image
 
 _WRITE = 0o1 | 0o100 | 0o1000
 """Write only, create, truncate."""
@@ -195,8 +195,9 @@ _SEGMENTS = ShardAnswers.segments
 # ------------------------------------------------------------------------------------- snapshots
 
 
-async def _freezes_late(follower: Follower) -> Image | None:
+async def _freezes_late(follower: Follower, of: TopicIdPartition | None = None) -> Image | None:
     """The images are made when they are written, so nothing has to be copied."""
+    assert of is None, of
     replay = follower._replay
     if replay is None or not replay.is_settled:
         return None

@@ -249,13 +249,17 @@ class Adopter:
 
 
 @contextlib.asynccontextmanager
-async def producing(login: Login, topic: str) -> AsyncIterator[list[bytes]]:
-    """Records are written all the time, to partition 0; those acknowledged, in order."""
+async def producing(
+    login: Login, topic: str, most: float = float("inf")
+) -> AsyncIterator[list[bytes]]:
+    """
+    Records are written all the time, to partition 0, *most* of them; those acknowledged, in order.
+    """
     written: list[bytes] = []
 
     async def write() -> None:
         async with producer(login) as client:
-            while True:
+            while len(written) < most:
                 value = b"%08d" % len(written) + b"x" * 492
                 with contextlib.suppress(KafkaError):  # of a busy machine: it is sent once more
                     await client.send_and_wait(topic, value, partition=0)

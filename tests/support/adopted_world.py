@@ -25,6 +25,7 @@ from spark_tiering.plan.lineage import Tier
 from spark_tiering.plan.planning import make_plan
 from spark_tiering.plan.reasons import Mode
 from spark_tiering.run.carrying_out import CarryingOut
+from spark_tiering.run.hindrances import hindrances
 from spark_tiering.sources.cluster import Setting
 from tests.support.builders import tp
 from tests.support.carried_world import OPEN, WAVES, World, WorldHands
@@ -348,6 +349,10 @@ class AdoptHands:
         self._world.step()
         plan = self._world.plan()
         return Preview(sum(len(one.copies) for one in plan.partitions))
+
+    def hindrances(self) -> tuple[str, ...]:
+        """As `WindowHands.hindrances`."""
+        return hindrances(self._world.plan())
 
     def copy_round(self, rest_bytes: int) -> Round | None:
         """As `WindowHands.copy_round`."""

@@ -58,6 +58,8 @@ class World:
     """Where copies begin whose objects cannot be deleted."""
     told: list[int] = field(default_factory=list)
     """Where copies begin that were told to be finished, in order."""
+    stopped_units: list[str] = field(default_factory=list)
+    """Why units that wait were told not to begin."""
     on_copy: Callable[[PlannedCopy], None] = lambda copy: None
     waves: WaveSize = WAVES
 
@@ -218,6 +220,9 @@ class WorldHands:
         """As `Hands.copy`; results come in the order that hurts most, the highest first."""
         for unit in reversed(units):
             copy = self._copies[unit.uuid]
+            if self._world.stopped_units:
+                on_result(unit.uuid, CopyResult(str(copy.uuid), Outcome.STOPPED, "it is told to"))
+                continue
             self._world.on_copy(copy)
             outcome = self._world.outcomes.get(copy.start_offset)
             if copy.action is not Action.COMPLETE:
@@ -230,6 +235,10 @@ class WorldHands:
                 str(copy.uuid), outcome or Outcome.COPIED, "", copy.size_bytes, 2 * copy.size_bytes
             )
             on_result(unit.uuid, result)
+
+    def stop_units(self, why: str) -> None:
+        """As `Hands.stop_units`: whatever has not begun does nothing."""
+        self._world.stopped_units.append(why)
 
     def delete_objects(self, partition: TopicIdPartition, copy: PlannedCopy | PlannedEnd) -> str:
         """As `Hands.delete_objects`."""

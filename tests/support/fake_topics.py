@@ -16,6 +16,7 @@ from rlmm.log.kafka.epochs_api import EpochEnd, EpochEndsRequest
 from rlmm.log.kafka.metadata_api import (
     EARLIEST,
     EARLIEST_LOCAL,
+    EARLIEST_PENDING_UPLOAD,
     LATEST,
     LATEST_TIERED,
     READ_COMMITTED,
@@ -51,7 +52,13 @@ class FakeLog:
 
     leader: int = 0
     ends: dict[int, int] = field(
-        default_factory=lambda: {EARLIEST: 0, EARLIEST_LOCAL: 40, LATEST_TIERED: 39, LATEST: 100}
+        default_factory=lambda: {
+            EARLIEST: 0,
+            EARLIEST_LOCAL: 40,
+            LATEST_TIERED: 39,
+            EARLIEST_PENDING_UPLOAD: 40,
+            LATEST: 100,
+        }
     )
     last_stable_offset: int = 90
     epochs: tuple[tuple[int, int], ...] = ((0, 0),)

@@ -16,7 +16,7 @@ from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.ids import INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, TopicIdPartition, Uuid
 from rlmm.metadata.paging import Page, PageKey
 from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
-from rlmm.wire import hello, options, questions, values
+from rlmm.wire import hello, looking, options, questions, values
 from rlmm.wire.errors import classes
 from rlmm.wire.messages import answer_frame, refusal_frame, request_frame
 from tests.support.builders import segment_id, tp
@@ -201,6 +201,16 @@ def _questions(orders: list[object]) -> Iterator[Golden]:
     yield _request("stop-partitions", 27, "stop_partitions", [orders])
     yield _request("read-token", 28, "read_token")
     yield _request("status", 29, "status")
+    yield _request("list-partitions", 30, "list_partitions", 49, None, 400)
+    yield _request("list-partitions-next", 31, "list_partitions", 0, EDGE.key, INT32_MAX)
+    yield _request("open-image", 32, "open_image", edge, 1_048_576)
+    yield _request("read-image", 33, "read_image", 2**40, 1)
+    yield _request("close-image", 34, "close_image")
+    yield _request("log-bounds", 35, "log_bounds", [0, 49, INT32_MAX])
+    yield _request("log-bounds-none", 36, "log_bounds", [])
+    log = (Uuid(b"t" * 16), 49, INT64_MAX, 0, 1_048_576)
+    yield _request("read-log", 37, "read_log", *log)
+    yield _request("read-log-options", 38, "read_log", *log[:3], 2**40, 1, wait)
 
 
 def answers() -> Iterator[Golden]:
@@ -242,6 +252,28 @@ def answers() -> Iterator[Golden]:
     yield _answer("is-ready-answer", 11, True, "is_ready")
     yield _answer("generation", 12, 3, "assign")
     yield _answer("read-token-answer", 13, {0: -1, 17: 5, 49: 2**40}, "read_token")
+    yield from _looked_at()
+
+
+def _looked_at() -> Iterator[Golden]:
+    deletion = PartitionDelete(EDGE, 1, 2, PartitionDeleteState.DELETE_PARTITION_MARKED)
+    summaries = [
+        looking.Summary(ORDERS, 1, 2**40, 3, 2**41, None),
+        looking.Summary(EDGE, 0, 0, 0, -1, deletion),
+    ]
+    first = looking.SummaryPage(2**40, True, summaries, EDGE.key)
+    last = looking.SummaryPage(0, False, [], None)
+    for name, page in (("partitions", first), ("partitions-last", last)):
+        yield _answer(name, 14, looking.summary_page_value(page), "list_partitions")
+    head = looking.ImageHead(2**40, 2**30, bytes(range(256)))
+    yield _answer("image", 15, looking.image_head_value(head), "open_image")
+    yield _answer("image-bytes", 16, b"", "read_image")
+    truncated = errors.LogTruncated("cut", log_start=5, next_offset=2**40)
+    ends = looking.log_ends_value(Uuid(b"t" * 16), [looking.LogEnds(5, 2**40), truncated])
+    yield _answer("log-bounds-answer", 17, ends, "log_bounds")
+    piece = looking.LogPiece(b"batches", 2**40, 2**30)
+    for name, found in (("log", piece), ("log-none", None)):
+        yield _answer(name, 18, looking.log_piece_value(found), "read_log")
 
 
 def refusals() -> Iterator[Golden]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rlmm.wire import forms, hello, options, questions, values
+from rlmm.metadata.ids import INT32_MAX
+from rlmm.wire import forms, hello, looking, options, questions, values
 from rlmm.wire.methods import METHODS
 from tests.support.builders import tp
 
@@ -68,6 +69,18 @@ def _hello(value: object) -> object:
     return hello.hello_value(hello.read_hello(value))
 
 
+def _place(value: object) -> object:
+    return forms.uint31(value, "a metadata partition")
+
+
+def _places(value: object) -> object:
+    return looking.read_places(value, INT32_MAX)
+
+
+def _bytes(value: object) -> object:
+    return forms.uint31(value, "a number of bytes")
+
+
 _ARGS: Final[dict[str, tuple[Callable[[object], object], ...]]] = {
     "hello": (_hello,),
     "ping": (),
@@ -87,6 +100,12 @@ _ARGS: Final[dict[str, tuple[Callable[[object], object], ...]]] = {
     "stop_partitions": (_partitions,),
     "read_token": (),
     "status": (),
+    "list_partitions": (_place, looking.read_summary_key, _limit),
+    "open_image": (_partition, _bytes),
+    "read_image": (_offset, _bytes),
+    "close_image": (),
+    "log_bounds": (_places,),
+    "read_log": (_uuid, _place, _offset, _offset, _bytes),
 }
 
 
@@ -136,6 +155,23 @@ def _hello_answer(value: object) -> object:
     return hello.hello_answer_value(hello.read_hello_answer(value))
 
 
+def _summary_page(value: object) -> object:
+    return looking.summary_page_value(looking.read_summary_page(value))
+
+
+def _image_head(value: object) -> object:
+    return looking.image_head_value(looking.read_image_head(value))
+
+
+def _log_ends(value: object) -> object:
+    ends = forms.array(forms.array(value, "bounds", 2)[1], "bounds")
+    return looking.log_ends_value(*looking.read_log_ends(value, len(ends)))
+
+
+def _log_piece(value: object) -> object:
+    return looking.log_piece_value(looking.read_log_piece(value))
+
+
 def _itself(value: object) -> object:
     return value
 
@@ -148,6 +184,10 @@ _RESULTS: Final[dict[str, Callable[[object], object]]] = {
     "list_segments": _page,
     "partition_delete": _deletion,
     "read_token": questions.read_token,
+    "list_partitions": _summary_page,
+    "open_image": _image_head,
+    "log_bounds": _log_ends,
+    "read_log": _log_piece,
 }
 
 

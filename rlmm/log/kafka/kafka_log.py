@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rlmm.clock import SYSTEM_CLOCK
@@ -24,6 +25,7 @@ from rlmm.errors import (
     LogUnavailable,
 )
 from rlmm.log.kafka.appender import Appender
+from rlmm.log.kafka.aside import Sources
 from rlmm.log.kafka.bounds import BoundsQuestion, gone
 from rlmm.log.kafka.cluster import Cluster
 from rlmm.log.kafka.codes import DENIED, trouble
@@ -78,7 +80,7 @@ class KafkaLog:
         self._crew = Crew()
         self._cluster = Cluster(settings, dialer, self._crew, loop.time)
         self._cluster.on_change = self._changed
-        self._fetcher = self._source(dialer)
+        self._sources = Sources(partial(self._source, dialer), self._crew)
         self._appender: Appender | None = None
         if not settings.is_observer:
             self._appender = Appender(settings, self._cluster, self._crew, SYSTEM_CLOCK.now_ms)
@@ -104,14 +106,15 @@ class KafkaLog:
     def statistics(self) -> KafkaLogStatistics:
         """What happened so far; plain numbers, read without waiting."""
         appender = self._appender
+        requests, fetched_bytes, deaths = self._sources.counts()
         return KafkaLogStatistics(
             is_connected=self._cluster.view is not None and self._cluster.trouble is None,
             connect_attempts=self._cluster.attempts.made,
             connect_failures=self._cluster.attempts.failed,
-            fetch_requests=self._fetcher.requests,
-            fetched_bytes=self._fetcher.bytes,
-            fetch_deaths=self._fetcher.deaths,
-            pending_reads=self._fetcher.pending,
+            fetch_requests=requests,
+            fetched_bytes=fetched_bytes,
+            fetch_deaths=deaths,
+            pending_reads=sum(one.pending for one in self._sources.all()),
             pending_appends=0 if appender is None else appender.pending,
             pending_append_bytes=0 if appender is None else appender.pending_bytes,
         )
@@ -157,21 +160,34 @@ class KafkaLog:
         self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
     ) -> RecordSet | None:
         """Return record sets as the leader has them, compressed ones as they are."""
+        return await self._read(partition, position, timeout_s, bytes_max, is_aside=False)
+
+    async def read_aside(
+        self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
+    ) -> RecordSet | None:
+        """As `read`, by a source of its own: see `ReadsAside`."""
+        return await self._read(partition, position, timeout_s, bytes_max, is_aside=True)
+
+    async def _read(
+        self, partition: int, position: int, timeout_s: float, bytes_max: int, *, is_aside: bool
+    ) -> RecordSet | None:
         require_position(position, bytes_max)
-        read = None
+        source, read = self._sources.main, None
         try:
             async with self._limit(timeout_s):
                 bound = await self._bound_now()
                 require_partition(partition, bound.partition_count)
                 answer = asyncio.get_running_loop().create_future()
+                if is_aside:
+                    source = self._sources.aside(bound.topic_id)
                 read = Read(partition, position, bytes_max, answer)
-                return await self._fetcher.wait(read)
+                return await self._sources.wait(source, read)
         except TimeoutError:
             if self._is_closed:
                 raise _closed(f"partition {partition}") from None
             if read is None:
                 raise self._late(f"partition {partition}", timeout_s) from None
-            silence = self._fetcher.silence(read)
+            silence = source.silence(read)
             if silence is not None:
                 raise silence from None
             return None
@@ -247,7 +263,7 @@ class KafkaLog:
             async with asyncio.timeout(_CLOSE_S):
                 while self._limits:
                     await self._bell.wait()
-        await self._fetcher.close()
+        await self._sources.close()
         await self._crew.close()
         await self._cluster.close()
 
@@ -302,7 +318,7 @@ class KafkaLog:
         topic = require_topic(self._settings.topic, view)
         found = LogIdentity(view.cluster_id, topic.topic_id, len(topic.partitions))
         self._bound = found
-        self._fetcher.bind(found.topic_id)
+        self._sources.main.bind(found.topic_id)
         if self._appender is not None:
             self._appender.bind(found.topic_id)
         return found
@@ -343,10 +359,12 @@ class KafkaLog:
             error = trouble("the topic", view.topic_code, "DESCRIBE the topic")
         if error is not None:
             self._fail(error)
-        self._fetcher.look_again()
+        for source in self._sources.all():
+            source.look_again()
 
     def _fail(self, error: LogError) -> None:
-        self._fetcher.fail(error)
+        for source in self._sources.all():
+            source.fail(error)
         if self._appender is not None:
             self._appender.fail(error)
 

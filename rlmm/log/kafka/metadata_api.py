@@ -28,15 +28,24 @@ EARLIEST_LOCAL = -4
 """Asks for the first offset on the leader's own disk."""
 LATEST_TIERED = -5
 """Asks for the highest offset that the leader knows the tier to have; -1 where it knows of none."""
+EARLIEST_PENDING_UPLOAD = -6
+"""Asks for the first offset that is not in the tier yet; -1 where the topic has none."""
 
 UNKNOWN_EPOCH = -1
+NO_OPERATIONS = -(2**31)
+"""What stands where it was not asked what we may do."""
 
 _OFFSETS = Api("ListOffsets", 2, (6,))
 _OFFSETS_OF_TIER = {
     EARLIEST_LOCAL: _OFFSETS._replace(versions=(9, 8), since="3.6"),
     LATEST_TIERED: _OFFSETS._replace(versions=(9,), since="3.9"),
+    EARLIEST_PENDING_UPLOAD: _OFFSETS._replace(versions=(11,), since="4.3"),
 }
 """What a broker is asked in a version that knows the question: else it might answer another."""
+_WITH_TIMEOUT = 10
+"""The first version of that request that says how long the broker may ask the tier."""
+_TIER_TIMEOUT_MS = 5_000
+"""For answers out of the tier itself, of which nothing here asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +66,8 @@ class PartitionLeader:
     leader: int
     leader_epoch: int
     replicas: tuple[int, ...]
+    in_sync: tuple[int, ...] = ()
+    """Those of them that have all that counts as written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +80,8 @@ class TopicMetadata:
     partitions: tuple[PartitionLeader, ...]
     is_internal: bool = False
     """Whether it is one that Kafka keeps for itself; not said of the metadata topic."""
+    operations: int | None = None
+    """What we may do with it, where that was asked for; see `rights_api`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +101,16 @@ class MetadataRequest(Request[ClusterMetadata]):
 
     api = Api("Metadata", 3, (12,))
 
-    def __init__(self, topics: str | Sequence[str] | None) -> None:
+    def __init__(self, topics: str | Sequence[str] | None, *, has_operations: bool = False) -> None:
+        """With *has_operations* it is told, too, what we may do with each topic."""
         self._topics = [topics] if isinstance(topics, str) else topics
+        self._has_operations = has_operations
 
     def write(self, out: Writer, version: int) -> None:
         """Write the body."""
         out.array(self._topics, lambda name: self._write_topic(out, name))
         out.boolean(False)
-        out.boolean(False)
+        out.boolean(self._has_operations)
         out.no_tags()
 
     def _write_topic(self, out: Writer, name: str) -> None:
@@ -124,9 +139,12 @@ def _topic(answer: Reader) -> TopicMetadata:
     code, name, topic_id = answer.int16(), answer.text(), answer.uuid()
     is_internal = answer.boolean()
     partitions = answer.array(lambda: _partition(answer))
-    answer.int32()
+    operations = answer.int32()
     answer.tags()
-    return TopicMetadata(code, name, topic_id, tuple(partitions), is_internal)
+    return TopicMetadata(
+        code, name, topic_id, tuple(partitions), is_internal,
+        None if operations == NO_OPERATIONS else operations,
+    )  # fmt: skip
 
 
 def _partition(answer: Reader) -> PartitionLeader:
@@ -137,10 +155,10 @@ def _partition(answer: Reader) -> PartitionLeader:
         answer.int32(),
     )
     replicas = answer.array(answer.int32)
-    answer.array(answer.int32)
+    in_sync = answer.array(answer.int32)
     answer.array(answer.int32)
     answer.tags()
-    return PartitionLeader(code, partition, leader, leader_epoch, tuple(replicas))
+    return PartitionLeader(code, partition, leader, leader_epoch, tuple(replicas), tuple(in_sync))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +172,7 @@ class ListedOffset:
 class TopicOffsetsRequest(Request[dict[str, dict[int, ListedOffset]]]):
     """
     Asks the leader of *partitions*, by topic, for one end of each: `EARLIEST`, `LATEST`,
-    `EARLIEST_LOCAL` or `LATEST_TIERED`.
+    `EARLIEST_LOCAL`, `LATEST_TIERED` or `EARLIEST_PENDING_UPLOAD`.
     """
 
     def __init__(
@@ -170,6 +188,8 @@ class TopicOffsetsRequest(Request[dict[str, dict[int, ListedOffset]]]):
         out.int32(CONSUMER_REPLICA_ID)
         out.int8(self._isolation)
         out.array(self._partitions.items(), lambda wanted: self._write_topic(out, *wanted))
+        if version >= _WITH_TIMEOUT:
+            out.int32(_TIER_TIMEOUT_MS)
         out.no_tags()
 
     def _write_topic(self, out: Writer, name: str, partitions: Sequence[int]) -> None:

@@ -6,6 +6,7 @@ Reads the files of the configuration; what is wrong with one is a `ConfigError` 
 
 from __future__ import annotations
 
+import os
 import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -13,9 +14,19 @@ from typing import TYPE_CHECKING, Protocol
 from aiokafka.abc import AbstractTokenProvider
 
 from rlmm.errors import ConfigError
+from rlmm.log.kafka.java_store import StoreUnreadable
+from rlmm.log.kafka.stores import is_store, pem_of, read_store
 
 if TYPE_CHECKING:
-    from rlmm.log.kafka.settings import SecuritySettings
+    from rlmm.log.kafka.java_store import StoreContent
+    from rlmm.log.kafka.settings import Secret, SecuritySettings
+
+STORE_BYTES_MAX = 16 * 1024 * 1024
+"""No file of certificates is longer; a device that never ends is."""
+_CONVERT = (
+    "convert it by keytool -importkeystore -srckeystore STORE -destkeystore STORE.p12 "
+    "-deststoretype PKCS12, or to PEM by openssl pkcs12 -in STORE.p12 -out STORE.pem"
+)
 
 
 class TokenProvider(Protocol):
@@ -44,7 +55,7 @@ def tls_context(settings: SecuritySettings) -> ssl.SSLContext | None:
     """The TLS context; None without TLS. Reads files: not for the event loop."""
     if not settings.security_protocol.is_tls:
         return None
-    context = ssl.create_default_context(cafile=_truststore(settings.ssl_truststore_location))
+    context = _trusting(settings)
     context.check_hostname = settings.ssl_endpoint_identification_algorithm == "https"
     if settings.ssl_keystore_location is not None:
         _load_keystore(context, settings)
@@ -69,28 +80,44 @@ def library_options(
     return options
 
 
-def _truststore(location: str | None) -> str | None:
-    """The file of trusted certificates, once it is known to hold some."""
+def _trusting(settings: SecuritySettings) -> ssl.SSLContext:
+    """A context that trusts whom the truststore holds, once it is known to hold anybody."""
+    key, location = "ssl.truststore.location", settings.ssl_truststore_location
     if location is None:
-        return None
-    key = "ssl.truststore.location"
-    _require_readable(key, location)
+        return ssl.create_default_context()
+    content = _content(key, location)
+    if is_store(content):
+        store = _opened(key, location, content, settings.ssl_truststore_password)
+        if not store.trusted:
+            msg = f"{key}: {location} holds no certificate"
+            raise ConfigError(msg)
+        return ssl.create_default_context(cadata=b"".join(store.trusted))
     try:
-        ssl.create_default_context(cafile=location)
+        return ssl.create_default_context(cafile=location)
     except ssl.SSLError as error:
-        msg = f"{key}: {location} holds no certificate in PEM form ({error.reason or error})"
+        msg = (
+            f"{key}: {location} holds no certificate in PEM form, and is no PKCS12 or JKS store "
+            f"({error.reason or error})"
+        )
         raise ConfigError(msg) from error
-    return location
 
 
 def _load_keystore(context: ssl.SSLContext, settings: SecuritySettings) -> None:
     location, password = settings.ssl_keystore_location, settings.ssl_key_password
     assert location is not None
     key = "ssl.keystore.location"
-    _require_readable(key, location)
+    content = _content(key, location)
     try:
-        # Without a password given, one that is needed would be asked for at the terminal.
-        context.load_cert_chain(location, password=password.value if password else "")
+        if is_store(content):
+            opens = settings.ssl_keystore_password
+            store = _opened(key, location, content, opens, password, wants_key=True)
+            if store.key is None or not store.chain:
+                msg = f"{key}: {location} holds no private key with its certificate"
+                raise ConfigError(msg)
+            _load_pem(context, pem_of(store))
+        else:
+            # Without a password given, one that is needed would be asked for at the terminal.
+            context.load_cert_chain(location, password=password.value if password else "")
     except ssl.SSLError as error:
         msg = (
             f"{key}: {location} holds no private key with its certificate in PEM form that "
@@ -99,10 +126,48 @@ def _load_keystore(context: ssl.SSLContext, settings: SecuritySettings) -> None:
         raise ConfigError(msg) from error
 
 
-def _require_readable(key: str, location: str) -> None:
+def _load_pem(context: ssl.SSLContext, pem: bytes) -> None:
+    """Give the context a key that lies in no file: the library reads files only."""
+    descriptor = os.memfd_create("keystore", os.MFD_CLOEXEC)
     try:
-        with Path(location).open("rb"):
-            return
+        os.write(descriptor, pem)
+        context.load_cert_chain(f"/proc/self/fd/{descriptor}")
+    finally:
+        os.close(descriptor)
+
+
+def _opened(
+    key: str,
+    location: str,
+    content: bytes,
+    password: Secret | None,
+    key_password: Secret | None = None,
+    *,
+    wants_key: bool = False,
+) -> StoreContent:
+    """What is in a store of Java's."""
+    try:
+        return read_store(
+            content,
+            None if password is None else password.value,
+            wants_key=wants_key,
+            key_password=None if key_password is None else key_password.value,
+        )
+    except StoreUnreadable as error:
+        given = "without" if password is None else "with"
+        opens = key.replace("location", "password")
+        msg = f"{key}: {location} cannot be read {given} {opens}: {error}; {_CONVERT}"
+        raise ConfigError(msg) from error
+
+
+def _content(key: str, location: str) -> bytes:
+    try:
+        with Path(location).open("rb") as file:
+            found = file.read(STORE_BYTES_MAX + 1)
     except OSError as error:
         msg = f"{key}: {location} cannot be read: {error.strerror}"
         raise ConfigError(msg) from error
+    if len(found) > STORE_BYTES_MAX:
+        msg = f"{key}: {location} is too large for certificates, more than {STORE_BYTES_MAX} bytes"
+        raise ConfigError(msg)
+    return found

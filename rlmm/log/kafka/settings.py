@@ -97,8 +97,9 @@ class SecuritySettings:
     """
     Who we are to the brokers, and how we know that they are who they say.
 
-    Files are PEM: the truststore holds the certificates of who signed the brokers' (without one,
-    the system's are used), the keystore our private key and certificate chain for mutual TLS.
+    Files are PEM, or stores of Java's: the truststore holds the certificates of who signed the
+    brokers' (without one, the system's are used), the keystore our private key and certificate
+    chain for mutual TLS.
     """
 
     security_protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
@@ -115,12 +116,19 @@ class SecuritySettings:
     token_provider: TokenProvider | None = field(default=None, repr=False)
     """Gives the tokens of OAUTHBEARER."""
     ssl_truststore_location: str | None = None
-    """PEM file with the certificates of who signed the brokers'. Not set: the system's."""
+    """File with the certificates of who signed the brokers': PEM, or a store of Java's, PKCS12 or
+    JKS. Not set: the system's."""
+    ssl_truststore_password: Secret | None = None
+    """What opens a truststore that is no PEM. Not set: a JKS store is read without it, unchecked;
+    of PKCS12 only one that has none."""
     ssl_keystore_location: str | None = None
-    """PEM file with our private key and its certificates, where brokers ask for one. Not set:
-    we show none."""
+    """File with our private key and its certificates, where brokers ask for one: PEM, or a store of
+    Java's, PKCS12 or JKS. Not set: we show none."""
+    ssl_keystore_password: Secret | None = None
+    """What opens a keystore that is no PEM. Not set: it has none."""
     ssl_key_password: Secret | None = None
-    """What opens an encrypted private key. Not set: it is not encrypted."""
+    """What opens an encrypted private key. Not set: it is not encrypted, or in a store of Java's,
+    what opens the store opens the key."""
     ssl_endpoint_identification_algorithm: str = "https"
     """Empty: a broker's certificate may be made out for any name."""
 

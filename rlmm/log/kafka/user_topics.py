@@ -120,6 +120,16 @@ class UserTopics:
             connection = await self._any_connection()
             return await connection.call(request)
 
+    async def ask(self, request: Request[T]) -> T:
+        """What any broker answers to a question that each of them can."""
+        return await self._ask_any(request)
+
+    async def ask_broker(self, broker: int, request: Request[T]) -> T:
+        """What one broker answers; `LogUnavailable` also where it is not in the cluster."""
+        async with self._deadline(request):
+            await self._cluster.view_now()
+            return await self._ask(self._cluster.node(broker), request)
+
     async def why_too_old(self, request: Request[T]) -> str:
         """
         Why some broker does not know *request*, empty where all do.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import LogTruncated
+from rlmm.log.past import read_aside
 from rlmm.log.protocol import Bounds
 from tests.conformance.log.under_test import (
     ANSWER_S,
@@ -76,6 +77,30 @@ async def test_read_when_a_batch_passes_the_limit_then_it_comes_whole(
     assert record_set is not None
     assert values_of(record_set) == [(0, b"large" * 500)]
     assert record_set.next_offset == 1
+
+
+async def test_read_when_beside_one_that_waits_then_gives_all_and_leaves_that_waiting(
+    under_test: LogUnderTest,
+) -> None:
+    """Whoever goes through the whole of a partition neither waits for its follower nor ends it."""
+    log, values = under_test.log, [b"%d" % number for number in range(6)]
+    await write(log, 0, *values)
+    following = reading(log, 0, 6)
+    await settled()
+    found: list[tuple[int, bytes]] = []
+    position = 0
+    while position < 6:
+        record_set = await read_aside(log, 0, position, timeout_s=ANSWER_S, bytes_max=1)
+        assert record_set is not None
+        assert record_set.next_offset is not None
+        found += [each for each in values_of(record_set) if each[0] >= position]
+        position = record_set.next_offset
+    assert found == list(enumerate(values))
+    assert not following.done()
+    await write(log, 0, b"more")
+    heard = await following
+    assert heard is not None
+    assert values_of(heard)[-1] == (6, b"more")
 
 
 async def test_read_when_nothing_comes_then_ends_at_its_deadline(under_test: LogUnderTest) -> None:

@@ -53,6 +53,12 @@ ARGS: dict[str, tuple[Any, ...]] = {
     "stop_partitions": ([KEY],),
     "read_token": (),
     "status": (),
+    "list_partitions": (0, None, 10),
+    "open_image": (KEY, 1_000),
+    "read_image": (0, 1_000),
+    "close_image": (),
+    "log_bounds": ([0],),
+    "read_log": (bytes(16), 0, 0, 0, 1_000),
 }
 
 
@@ -86,7 +92,9 @@ def test_table_then_has_every_method() -> None:
 
 
 WRITES = {"add_segment", "update_segment", "put_partition_delete", "assign", "stop_partitions"}
-REFUSED = {Role.READER: WRITES, Role.BROKER: set[str](), Role.ADMIN: set[str]()}
+PAST = {"log_bounds", "read_log"}
+"""What tells of everything that was ever stored, whoever's it is."""
+REFUSED = {Role.READER: WRITES | PAST, Role.BROKER: PAST, Role.ADMIN: set[str]()}
 
 
 @pytest.mark.parametrize("way", ["unix", "tcp"])

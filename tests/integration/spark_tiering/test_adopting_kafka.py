@@ -241,6 +241,7 @@ async def test_topics_when_several_are_wanted_then_each_is_told_of_and_the_tiere
             life.claim(other, [Topic(held.topic, held.topic_id)])
             report = adopt(at, QUICK)
         assert not report.is_fine
+        assert not report.is_busy
         assert report.left_open == []
         return [
             (one.topic, one.standing.value, "" if one.why is None else one.why.reason.value)
@@ -251,7 +252,7 @@ async def test_topics_when_several_are_wanted_then_each_is_told_of_and_the_tiere
         ("many-plain", "refused", "not-tiered"),
         ("nowhere", "refused", "no-such-topic"),
         ("many-one", "adopted", ""),
-        ("many-two", "refused", "not-ours"),
+        ("many-two", "refused", "topic-busy"),
     ]
 
 
@@ -333,21 +334,24 @@ async def test_job_when_it_would_copy_beside_the_broker_then_refused(
 ) -> None:
     """
     Without a window nothing is copied of a tiered topic, as an archive or otherwise; nor with
-    metadata that its brokers never see.
+    metadata that its brokers never see. An archive is never made in the metadata that they do see.
     """
     topic = "beside"
     await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)
     await produce(slow_kafka.login, topic, [b"x" * 500] * 60)
 
     def refuse() -> list[str]:
-        with open_surroundings(adopter.request(topic, Mode.ARCHIVE)) as at:
+        elsewhere = EmbeddedAccess(folder=tmp_path / "log")
+        archive = adopter.request(topic, Mode.ARCHIVE)
+        with open_surroundings(replace(archive, metadata=elsewhere)) as at:
             (planned,) = make_job_plan(at).plan.partitions
+        with open_surroundings(archive) as at, pytest.raises(ConfigError, match="log of its own"):
+            run_job(at)
         with (
             open_surroundings(adopter.request(topic)) as at,
             pytest.raises(ConfigError, match="stands still"),
         ):
             run_job(at)
-        elsewhere = EmbeddedAccess(folder=tmp_path / "log")
         with (
             open_surroundings(replace(adopter.request(topic), metadata=elsewhere)) as at,
             pytest.raises(ConfigError, match="never see"),

@@ -86,6 +86,20 @@ async def test_facts_of_kafka_when_a_transaction_is_open_then_end_below_it(
     assert cluster.why_too_old() == ""
 
 
+async def test_facts_of_kafka_when_a_topic_is_compacted_then_they_say_so(
+    kafka_broker: TieredKafka, cluster: TierCluster
+) -> None:
+    """Both of its policies, and the default of those that say nothing."""
+    kept, plain = own_topic("compacted"), own_topic("plain")
+    settings = {"cleanup.policy": "delete,compact", "index.interval.bytes": "100"}
+    await create_topic(kafka_broker.login, kept, settings=settings)
+    await create_topic(kafka_broker.login, plain)
+    told = cluster.partition_facts(lambda name: name in (kept, plain))
+    facts = {one.topic: found for one, found in told.items()}
+    assert (facts[kept].is_compacted, facts[kept].index_interval_bytes) == (True, 100)
+    assert (facts[plain].is_compacted, facts[plain].index_interval_bytes) == (False, 4096)
+
+
 async def test_offsets_of_kafka_when_a_topic_is_tiered_then_tell_tier_and_disk(
     kafka_broker: TieredKafka, cluster: TierCluster
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,13 +11,14 @@ from spark_tiering.jobs.records import Records
 from spark_tiering.run import stopping
 from spark_tiering.run.fates import Fate
 from spark_tiering.run.job import run_job
-from tests.support.tier_places import TierPlace, WatchedUnits, states
+from spark_tiering.work import pausing
+from tests.support.tier_places import JOBS, TierPlace, WatchedUnits, states
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from spark_tiering.run.report import JobReport
-    from spark_tiering.work.tasks import CopyTask
+    from spark_tiering.work.tasks import CopyResult, CopyTask
 
 
 @pytest.fixture
@@ -26,13 +27,23 @@ def place(tmp_path: Path) -> TierPlace:
     return TierPlace(tmp_path)
 
 
-def check_stopped(place: TierPlace, report: JobReport, why: str, finished: int) -> None:
-    """What was begun is finished, the rest is not begun, and the next job ends clean."""
+@pytest.fixture(autouse=True)
+def _look_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every unit asks for the mark: none of these lasts as long as an answer counts."""
+    monkeypatch.setattr(pausing, "UNMARKED_AGE_S", 0.0)
+
+
+def check_stopped(
+    place: TierPlace, report: JobReport, why: str, finished: int, left_open: int = 0
+) -> None:
+    """What ran is finished, the rest is not begun, and the next job ends clean."""
     assert report.stopped == why
     assert not report.is_fine
     assert report.count(Fate.FINISHED) == finished
-    assert report.count(Fate.NOT_BEGUN) == 4 - finished
-    assert states(place.check()) == ["CF"] * finished
+    assert report.count(Fate.LEFT_OPEN) == left_open
+    assert report.count(Fate.NOT_BEGUN) == 4 - finished - left_open
+    assert sorted(states(place.check())) == ["CF"] * finished + ["CS"] * left_open
+    assert len(place.objects()) == 3 * finished
     again = place.run()
     assert again.is_fine
     assert len(again.receipts) == 4 - finished
@@ -55,10 +66,10 @@ def test_job_when_paused_from_elsewhere_then_stops_between_segments(
     """The marker in the store is looked for again and again."""
     monkeypatch.setattr(stopping, "PAUSE_AGE_S", 0.0)
 
-    def pause(task: CopyTask) -> None:
+    def pause(result: CopyResult) -> None:
         Records(at.jobs, at.job_id).ask_to_stop("a test")
 
-    with place.opened(WatchedUnits(before=pause), wave_units=1) as at:
+    with place.opened(WatchedUnits(after=pause), wave_units=1) as at:
         report = run_job(at)
     check_stopped(place, report, "paused", 1)
 
@@ -82,20 +93,94 @@ def test_job_when_its_time_is_up_then_begins_nothing(place: TierPlace) -> None:
     check_stopped(place, place.run(time_limit_s=1e-9), "time-is-up", 0)
 
 
-def test_job_when_a_signal_is_heard_in_the_middle_of_a_wave_then_all_of_it_is_finished(
+def test_job_when_a_signal_is_heard_in_the_middle_of_a_wave_then_the_rest_of_it_does_not_begin(
     place: TierPlace,
 ) -> None:
-    """What is on its way is finished first: signals are asked for between segments."""
+    """The segment that is copied is finished; those that wait are told, wherever they would run."""
+    heard: list[str] = []
+    engine = WatchedUnits(before=lambda task: heard.append("SIGTERM"))
+    report = place.run(engine=engine, why_stop=lambda: heard[0] if heard else "", wave_units=3)
+    check_stopped(place, report, "SIGTERM", 1, left_open=2)
+
+
+def test_job_when_its_stop_file_appears_in_the_middle_of_a_wave_then_the_rest_does_not_begin(
+    place: TierPlace, tmp_path: Path
+) -> None:
+    """Units see no file of the driver's machine: the driver tells them by the mark."""
+    file = tmp_path / "stop"
+    engine = WatchedUnits(before=lambda task: file.touch())
+    report = place.run(engine=engine, stop_file=str(file))
+    check_stopped(place, report, "stop-file", 1, left_open=3)
+
+
+def test_job_when_paused_in_the_middle_of_a_wave_then_units_see_it_before_the_driver_does(
+    place: TierPlace,
+) -> None:
+    """The driver has asked a moment ago, and asks no more than now and then."""
+    begun: list[CopyTask] = []
+
+    def pause(task: CopyTask) -> None:
+        begun.append(task)
+        if len(begun) == 2:
+            Records(at.jobs, at.job_id).ask_to_stop("a test")
+
+    with place.opened(WatchedUnits(before=pause), wave_units=3) as at:
+        report = run_job(at)
+    check_stopped(place, report, "paused", 1, left_open=2)
+
+
+def test_job_when_units_cannot_be_told_to_stop_then_what_was_announced_is_finished(
+    place: TierPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store that does not take the mark leaves the job as it would have gone on without it."""
+
+    def fail(records: Records, by: str) -> None:
+        msg = "no answer"
+        raise StoreUnavailable(msg)
+
+    monkeypatch.setattr(Records, "ask_to_stop", fail)
     heard: list[str] = []
     engine = WatchedUnits(before=lambda task: heard.append("SIGTERM"))
     report = place.run(engine=engine, why_stop=lambda: heard[0] if heard else "", wave_units=3)
     check_stopped(place, report, "SIGTERM", 3)
 
 
-def test_job_when_told_to_stop_while_copies_are_started_then_those_started_are_finished(
+def test_job_when_told_to_stop_while_copies_are_announced_then_those_above_are_not(
     place: TierPlace,
 ) -> None:
-    """A reason that comes up between two starts leaves nothing open."""
+    """A reason that comes up between two announcements; what runs first is finished."""
     asked = iter(["", "", ""])
-    report = place.run(why_stop=lambda: next(asked, "enough"))
-    check_stopped(place, report, "enough", 2)
+    report = place.run(place.plan(), why_stop=lambda: next(asked, "enough"))
+    check_stopped(place, report, "enough", 1, left_open=1)
+
+
+def test_job_when_told_to_stop_while_it_plans_then_reads_no_further_segment(
+    place: TierPlace, tmp_path: Path
+) -> None:
+    """Reading everything may take hours: nothing is written, and a signal or a file ends it."""
+    read: list[object] = []
+    file = tmp_path / "stop"
+
+    class Reading(WatchedUnits):
+        """Tells of each segment that is read."""
+
+        def run_units(self, units: Any, fn: Any, on_result: Any = None) -> Any:
+            """See `Engine`."""
+
+            def told(outcome: object) -> None:
+                read.append(outcome)
+                file.touch()
+                on_result(outcome)
+
+            return super().run_units(units, fn, told)
+
+    report = place.run(engine=Reading(), stop_file=str(file))
+    assert report.stopped == "stop-file"
+    assert not report.is_fine
+    assert len(read) == 1
+    assert "stopped: stop-file" in "".join(report.lines())
+    assert place.segments() == []
+    assert not place.objects(JOBS)
+    assert place.run(why_stop=lambda: "SIGTERM").stopped == "SIGTERM"
+    assert place.run().is_fine
+    place.check_clean()

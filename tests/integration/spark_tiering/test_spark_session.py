@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,11 @@ from rlmm.errors import ConfigError, EngineUnfit
 from spark_tiering.engines.opening import open_engine
 from spark_tiering.engines.session import connect_address, open_session
 from spark_tiering.engines.settings import EngineSettings
+from tests.support import engine_process, tree
 from tests.support.s3_servers import free_ports
-from tests.support.spark_sessions import SLOTS, TIMEOUT_S, python_path
+from tests.support.spark_sessions import SLOTS, TIMEOUT_S, python_path, spark_program
+from tests.support.tier_command import Command
+from tests.support.tier_places import LATER_MS, TierPlace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -157,6 +161,44 @@ def test_connect_when_nobody_listens_then_one_line_says_so_at_once() -> None:
         open_engine(EngineSettings(f"sc://127.0.0.1:{port}"))
 
 
+@pytest.mark.parametrize("is_submitted", [False, True], ids=["ours", "submitted"])
+def test_master_when_nobody_listens_then_one_line_says_so_at_once(is_submitted: bool) -> None:
+    """Spark would go on trying for a minute, and then say that it is stopped."""
+    one, two = free_ports(2)
+    master = f"spark://127.0.0.1:{one},127.0.0.1:{two}"
+    ended = submitted(master) if is_submitted else run_program(master)
+    line = (
+        f"rlmm: engine-unfit: no master of Spark at 127.0.0.1:{one}: Connection refused,"
+        f" 127.0.0.1:{two}: Connection refused"
+    )
+    assert ended.returncode == 3
+    # Spark-submit prints what its program prints to either as output.
+    said = ended.stdout if is_submitted else ended.stderr
+    assert line in said.splitlines()
+    assert "Traceback" not in ended.stdout + ended.stderr
+
+
+def test_session_when_spark_submit_started_us_and_it_cannot_be_then_one_line_says_why() -> None:
+    """What Java says becomes an error of ours there, too, not a trace."""
+    ended = submitted("local[1]", "--conf=spark.driver.bindAddress=192.0.2.1")
+    assert ended.returncode == 3
+    (line,) = [one for one in ended.stdout.splitlines() if one.startswith("rlmm: ")]
+    assert line.startswith("rlmm: engine-unfit: Spark does not start: ")
+    assert "Traceback" not in ended.stdout + ended.stderr
+
+
+def submitted(master: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """The same program by spark-submit."""
+    return subprocess.run(
+        [spark_program("spark-submit"), f"--master={master}", *options, engine_process.__file__],
+        env={**os.environ, "PYTHONPATH": python_path(), "PYSPARK_PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=TIMEOUT_S,
+    )
+
+
 def test_connect_when_its_packages_are_missing_then_one_line_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -190,11 +232,70 @@ def test_connect_address_when_it_is_one_then_has_host_and_port(
     assert connect_address(address) == place
 
 
-@pytest.mark.parametrize("address", ["sc://", "sc://h/;token=secret", "sc://u:secret@h"])
-def test_connect_address_when_it_has_a_secret_in_it_then_is_refused_without_repeating_it(
+@pytest.mark.parametrize(
+    "address",
+    ["sc://", "sc://h:99999", "sc://h:x", "sc://[h", "sc://h/;token=secret", "sc://u:secret@h"],
+)
+def test_connect_address_when_it_is_none_or_has_a_secret_in_it_then_is_refused_without_repeating_it(
     address: str,
 ) -> None:
-    """A token is no setting; settings are written down."""
+    """What is no address is an error of ours; a token is no setting, as settings are kept."""
     with pytest.raises(ConfigError) as raised:
         connect_address(address)
     assert "secret" not in str(raised.value)
+
+
+def job_of_spark(place: TierPlace) -> subprocess.Popen[str]:
+    """`rlmm tier run` in a group of its own, once it has begun to write objects."""
+    flags = Command(place).flags(no_spark=None, master=f"local[{SLOTS}]", max_requests_per_s="8")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rlmm", "tier", "run", *flags],
+        cwd=tree.ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + TIMEOUT_S
+    while not any(key.endswith(".log") for key in place.objects()):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return process
+
+
+def test_job_when_its_whole_group_is_told_to_end_then_finishes_what_it_began(
+    tmp_path: Path,
+) -> None:
+    """As systemd and Airflow do it: Spark is not told, and ends with its driver."""
+    place = TierPlace(tmp_path)
+    with job_of_spark(place) as process:
+        os.killpg(process.pid, signal.SIGTERM)
+        told, errors = process.communicate(timeout=TIMEOUT_S)
+    assert "worker-lost" not in told
+    assert "segments finished" in told
+    assert "what is on its way is finished first" in errors
+    assert "Traceback" not in errors
+    assert process.returncode in (0, 1)
+    place.check()
+
+
+def test_job_when_the_java_of_spark_is_killed_then_reports_and_the_next_one_ends_clean(
+    tmp_path: Path,
+) -> None:
+    """What was on its way is left open and told; a session that cannot be stopped hides nothing."""
+    place = TierPlace(tmp_path)
+    with job_of_spark(place) as process:
+        (task,) = Path(f"/proc/{process.pid}/task/{process.pid}").glob("children")
+        java = [int(one) for one in task.read_text().split()]
+        for one in java:
+            os.kill(one, signal.SIGKILL)
+        told, errors = process.communicate(timeout=TIMEOUT_S)
+    assert java
+    # Threads of pyspark's own print traces; none is of ours, and the job says how it ended.
+    assert "spark_tiering" not in errors
+    assert "segments finished" in told or "rlmm: engine-unfit: " in errors, told + errors
+    assert process.returncode in (1, 3), told + errors
+    place.check()
+    assert place.run(later_ms=LATER_MS).is_fine
+    place.check_clean()

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 import venv
 import zipfile
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from rlmm.metadata.ids import TopicIdPartition
 from tests.support import engine_process, tree
+from tests.support.packed_environments import environment_of_ours
+from tests.support.packed_environments import packed as packed_environment
 from tests.support.s3_servers import free_ports
 from tests.support.spark_sessions import TIMEOUT_S, spark_process, spark_program
+from tests.support.tier_command import Command
+from tests.support.tier_places import ORDERS, PAYMENTS, TierPlace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +42,15 @@ class Cluster(NamedTuple):
     """Those, as an archive."""
 
     def submit(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """`tests.support.engine_process` by spark-submit."""
+        """`tests.support.engine_process` by spark-submit, with our packages as an archive."""
+        program = (f"--py-files={self.packages}", engine_process.__file__, *arguments)
+        variables = {"PYSPARK_PYTHON": str(self.python)}
+        with self.submitting(*program, **variables) as process:
+            output, errors = process.communicate(timeout=TIMEOUT_S)
+        return subprocess.CompletedProcess(program, process.returncode, output, errors)
+
+    def submitting(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
+        """Spark-submit with further arguments; nothing that tests are run with is handed on."""
         conf = {
             "spark.executor.memory": "512m",
             "spark.executor.cores": "1",
@@ -46,22 +60,29 @@ class Cluster(NamedTuple):
         }
         outside = ("PYTHONPATH", "SPARK_LOCAL_IP")
         inherited = {name: value for name, value in os.environ.items() if name not in outside}
-        return subprocess.run(
+        return subprocess.Popen(
             [
                 spark_program("spark-submit"),
                 f"--master={self.master}",
-                f"--py-files={self.packages}",
                 *(f"--conf={name}={value}" for name, value in conf.items()),
-                engine_process.__file__,
                 *arguments,
             ],
-            env={**inherited, "PYSPARK_PYTHON": str(self.python), "SPARK_LOCAL_IP": "127.0.0.1"},
+            env={**inherited, "SPARK_LOCAL_IP": "127.0.0.1", **variables},
             cwd=self.folder,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            check=False,
-            timeout=TIMEOUT_S,
         )
+
+    def executors(self) -> list[int]:
+        """Processes of executors that work in a worker's folder."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # it has ended, or is not ours
+                is_one = b"CoarseGrainedExecutorBackend" in (process / "cmdline").read_bytes()
+                if is_one and (process / "cwd").resolve().is_relative_to(self.folder):
+                    found.append(int(process.name))
+        return found
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +142,47 @@ def test_units_when_sent_to_two_workers_then_are_run_by_both_though_one_is_kille
     assert workers == {"work-0", "work-1"}
     assert all("rlmm.zip" in outcome[2] for outcome in answer["outcomes"])
     assert (tmp_path / "killed").exists()
+
+
+def test_copies_when_the_environment_is_sent_then_are_made_though_an_executor_is_killed(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """
+    `rlmm tier run` as the documents say it: hosts have Spark and a Python, and nothing of ours.
+
+    An executor is killed in the middle of the copies. Nothing is copied twice, and all of it is.
+    """
+    more = [TopicIdPartition(ORDERS.topic_id, ORDERS.topic, number) for number in range(10, 16)]
+    place = TierPlace(tmp_path, partitions=[ORDERS, PAYMENTS, *more])
+    python = environment_of_ours(tmp_path / "env")
+    archive = packed_environment(tmp_path / "env", tmp_path / "env.tar.gz")
+    flags = Command(place).flags(no_spark=None, max_requests_per_s="8")
+    program = tree.ROOT / "examples" / "spark_tiering" / "submit.py"
+    with cluster.submitting(
+        f"--archives={archive}#environment",
+        str(program),
+        *("tier", "run", *flags, "--output", "json"),
+        PYSPARK_PYTHON="./environment/bin/python",
+        PYSPARK_DRIVER_PYTHON=str(python),
+        # Else a Spark that pip installed is looked for in the driver's Python.
+        SPARK_HOME=str(spark_program("spark-submit").parent.parent),
+    ) as process:
+        deadline = time.monotonic() + TIMEOUT_S
+        while not any(key.endswith(".log") for key in place.objects()):
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        killed, *others = cluster.executors()
+        os.kill(killed, signal.SIGKILL)
+        output, errors = process.communicate(timeout=TIMEOUT_S)
+    assert others, "both workers had one"
+    assert process.returncode == 0, errors[-3_000:]
+    assert "Lost executor" in errors
+    report = json.loads(output[output.index("{\n") :])
+    assert report["segments"] == {"finished": 16}
+    for number in (0, 1):
+        assert [*cluster.folder.glob(f"work-{number}/app-*/*/environment/pyvenv.cfg")]
+    place.check_clean()
 
 
 def test_master_when_spark_submit_says_another_then_is_refused(cluster: Cluster) -> None:

@@ -281,10 +281,12 @@ def test_files_of_a_broker_when_copied_by_a_program_are_streamed(
     ("segment", "parts"),
     [
         (replace(SEGMENT, txn_index_empty=True), PARTS),
+        (SEGMENT, {part: PARTS[part] for part in PARTS if part is not SegmentPart.TXN_INDEX}),
+        (SEGMENT, {**PARTS, SegmentPart.TXN_INDEX: b""}),
         (replace(SEGMENT, size_bytes=len(LOG) - 1), PARTS),
         (SEGMENT, {part: PARTS[part] for part in PARTS if part is not SegmentPart.TIME_INDEX}),
     ],
-    ids=["transactions hidden", "other size", "part lacking"],
+    ids=["transactions hidden", "index lacking", "index empty", "other size", "part lacking"],
 )
 def test_segment_that_no_reader_could_use_when_copied_is_refused(
     store: LocalStore, segment: SegmentMetadata, parts: dict[SegmentPart, Path | bytes]

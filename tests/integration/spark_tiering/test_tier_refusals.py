@@ -211,6 +211,33 @@ def stub() -> Iterator[ObjectStub]:
 
 
 @pytest.mark.parametrize("kind", ["credentials-absent", "store-absent", "store-not-permitted"])
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_bucket_that_cannot_be_used_when_named_then_is_told_before_segments_are_read(
+    tier: Command, stub: ObjectStub, monkeypatch: pytest.MonkeyPatch, kind: str, command: str
+) -> None:
+    """By the plan as by the run: a day of reading is not spent for a bucket that is not there."""
+    bucket = BUCKET
+    if kind == "credentials-absent":
+        monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    elif kind == "store-absent":
+        bucket = "nobody-made-this"
+    else:
+        stub.befall("ListObjectsV2", *[Trouble.DENIED] * 9)
+    monkeypatch.setattr("spark_tiering.run.planning.plan_now", _nothing_is_planned)
+    monkeypatch.setattr("spark_tiering.run.job.plan_now", _nothing_is_planned)
+    more = ("--path-style", "--region", "us-east-1")
+    ask = tier.plan if command == "plan" else tier.run
+    result = ask(*more, store=f"s3://{bucket}/tier/", endpoint=stub.endpoint)
+    assert result.exit_code == 3, result.output
+    (line,) = said_on_stderr(result)
+    assert line.startswith(f"rlmm: {kind}: s3://{bucket}")
+
+
+def _nothing_is_planned(*_: object, **__: object) -> None:
+    pytest.fail("segments were read for it")
+
+
+@pytest.mark.parametrize("kind", ["credentials-absent", "store-absent", "store-not-permitted"])
 def test_bucket_that_cannot_be_used_when_named_then_is_one_line_and_nothing_is_published(
     tier: Command, stub: ObjectStub, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:

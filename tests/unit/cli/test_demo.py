@@ -14,9 +14,10 @@ from click.testing import CliRunner
 
 from rlmm.cli import demo, demo_tiering
 from rlmm.cli.demo_behind import COPIES
+from rlmm.cli.demo_operators import show_commands
 from rlmm.cli.demo_service import DemoService
 from rlmm.cli.main import cli
-from rlmm.errors import EngineUnfit
+from rlmm.errors import EngineFailed, EngineUnfit
 from spark_tiering.engines.opening import open_engine
 
 if TYPE_CHECKING:
@@ -61,6 +62,28 @@ def test_demo_when_its_second_service_is_behind_then_refuses_by_socket_and_http(
     left = re.search(r"(\d+) records were left to read when it was asked", told)
     assert left is not None
     assert 0 < int(left[1]) <= 2 * COPIES + 32
+
+
+def test_demo_when_all_is_done_then_shows_what_the_commands_of_operators_say(shown: str) -> None:
+    """Each with its command line, short, and of the data that the demonstration wrote."""
+    _, _, told = shown.partition("12. What an operator is shown, by the same socket\n")
+    asked = dict(re.findall(r"^\$ rlmm (.*)\n((?:(?!\$ ).*\n)+)", told, re.MULTILINE))
+    assert [one.split()[0] for one in asked] == ["status", "segments", "explain", "history", "diff"]
+    status, segments, explained, history, diff = asked.values()
+    assert "50 of 50 metadata partitions are answered from; nothing is left to apply" in status
+    assert re.search(r"^payments-0 +\S{22} +COPY_FINISHED +433 +441 ", segments, re.MULTILINE)
+    assert explained.startswith("payments-0@100 is found, and can be read from the tier\n")
+    assert "wD8tuiTdSVuGpTYzqMvQKw, offsets 84 to 111" in explained
+    assert "2 events: 2 applied" in history
+    changed = re.findall(r"^(orders|clicks)-\d +(\d)", diff, re.MULTILINE)
+    assert sorted(changed)[:2] == [("clicks", "3"), ("clicks", "3")]
+    assert len(told.splitlines()) < 80
+
+
+def test_demo_when_a_command_fails_then_says_which_and_why(tmp_path: Path) -> None:
+    """A demonstration that cannot show what it promises is no success."""
+    with pytest.raises(EngineFailed, match=r"rlmm status .*sidecar-unavailable"):
+        show_commands(tmp_path / "nobody.sock", 0, 9)
 
 
 @pytest.mark.usefixtures("shown")
@@ -109,7 +132,7 @@ def test_demo_when_what_tiering_needs_is_not_installed_then_says_what(
 ) -> None:
     """A service alone needs none of it: the demonstration ends well without."""
     monkeypatch.setitem(sys.modules, "rlmm.cli.demo_tiering", None)
-    demo._tiering(None, tmp_path)  # type: ignore[arg-type]  # nobody is asked
+    assert demo._tiering(None, tmp_path) == 10  # type: ignore[arg-type]  # nobody is asked
     assert capsys.readouterr().out.startswith("9. Segments are not tiered here, ")
 
 

@@ -95,3 +95,21 @@ def test_completion_script_is_given_when_a_shell_asks(shell: str) -> None:
     )
     assert result.exit_code == 0
     assert "rlmm" in result.stdout
+
+
+def test_interruption_ends_any_command_with_130(failing: list[BaseException]) -> None:
+    """Ctrl-C says nothing, and its exit code is not the one for findings."""
+    failing.append(KeyboardInterrupt())
+    result = CliRunner().invoke(main.cli, ["fail"])
+    assert (result.exit_code, result.stdout, result.stderr) == (130, "", "")
+
+
+def test_error_when_debugging_shows_its_trace_before_its_line(
+    failing: list[BaseException],
+) -> None:
+    """Also of commands that look at no state."""
+    failing.append(NotReady("3 records to go"))
+    result = CliRunner().invoke(main.cli, ["--debug", "fail"])
+    assert "Traceback" in result.stderr
+    assert result.stderr.splitlines()[-1] == "rlmm: not-ready: 3 records to go"
+    assert result.exit_code == 4

@@ -354,7 +354,7 @@ def test_import_when_nobody_holds_the_folder_then_holds_it_meanwhile(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("rlmm.cli.snapshot.import_from", import_from)
-    assert run("import", tmp_path / "source", data).exit_code == 1
+    assert run("import", tmp_path / "source", data).exit_code == main.EXIT_INTERRUPTED
     assert "in use by process" in tried[0]
     with folder_lock(data):
         pass

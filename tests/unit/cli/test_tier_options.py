@@ -269,3 +269,21 @@ def test_flags_given_when_asked_for_then_are_those_of_the_command_line() -> None
     runner = CliRunner(env={"JOB_MIN_AGE": "7d"})
     runner.invoke(command, [*FEWEST, "--topic", "a", "--max-bytes", "1GB"])
     assert told == [["--topic", "--max-bytes"]]
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--endpoint", "http://minio:9000"),
+        ("--path-style",),
+        ("--encryption", "sse-kms"),
+        ("--storage-class", "STANDARD_IA"),
+        ("--requester-pays",),
+    ],
+    ids=lambda flags: flags[0],
+)
+def test_folder_when_something_is_said_of_a_bucket_then_is_refused(flags: tuple[str, ...]) -> None:
+    """Who forgot s3:// does not get a folder of that name, unencrypted, on this machine."""
+    with pytest.raises(ConfigError, match=r"the store my-bucket is a folder.*s3://BUCKET"):
+        handed_over(store_options, "--store", "my-bucket", *flags)
+    assert isinstance(handed_over(store_options, "--store", "s3://b/", *flags), StoreChoice)

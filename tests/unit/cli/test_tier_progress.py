@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import threading
 
 import pytest
 
@@ -114,3 +115,52 @@ def test_line_of_the_log_when_written_meanwhile_then_begins_where_the_other_one_
         logging.getLogger().removeHandler(handler)
     assert out.getvalue() == f"{CLEAR}{progress(1).line()}{CLEAR}the disk is slow\n"
     assert not handler.filters
+
+
+def test_line_when_nothing_comes_back_for_long_then_is_shown_again_with_the_time_that_passed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A segment of some gigabytes takes minutes: who looks sees that the job is alive."""
+    clock = Clock()
+    line = ProgressLine(io.StringIO(), clock, is_terminal=False)
+    with caplog.at_level(logging.INFO, tier_progress.__name__):
+        line.tick()
+        line.show(progress(1))
+        for _ in range(2):
+            clock.now_s += LINE_S - 1
+            line.tick()
+        line.show(progress(5))
+        clock.now_s += 2 * LINE_S
+        line.tick()
+    passed_s = 1.0 + 2 * (LINE_S - 1)
+    assert [record.getMessage() for record in caplog.records] == [
+        progress(1).line(),
+        progress(1)._replace(elapsed_s=passed_s).line(),
+        progress(5).line(),
+    ]
+
+
+def test_line_on_a_terminal_when_a_block_runs_then_is_shown_again_by_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Until the block ends, and not behind it."""
+    monkeypatch.setattr(tier_progress, "TICK_S", 0.001)
+    monkeypatch.setattr(tier_progress, "REDRAW_S", 0.0)
+    shown = threading.Semaphore(0)
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+        def flush(self) -> None:
+            shown.release()
+
+    out = Terminal()
+    monkeypatch.setattr("sys.stderr", out)
+    with progress_line() as line:
+        line.show(progress(1))
+        for _ in range(3):
+            assert shown.acquire(timeout=30)
+    assert out.getvalue().count("1 of 5 segments") >= 3
+    assert out.getvalue().endswith(CLEAR)
+    assert "rlmm-progress" not in {one.name for one in threading.enumerate()}

@@ -49,7 +49,7 @@ sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule require
   username="al\u00efce" password="p\\"w=;";
 ssl.truststore.type=PEM
 ssl.truststore.location=/etc/ca.pem
-ssl.truststore.password=ignored
+ssl.truststore.password=opens it
 ssl.endpoint.identification.algorithm=
 key.deserializer=org.apache.kafka.common.serialization.StringDeserializer
 group.id=me
@@ -68,9 +68,10 @@ def test_client_file_when_given_as_it_is_then_everything_about_the_connection_is
         "kafka_sasl_username": "alïce",
         "kafka_sasl_password": 'p"w=;',
         "kafka_ssl_truststore_location": "/etc/ca.pem",
+        "kafka_ssl_truststore_password": "opens it",
         "kafka_ssl_endpoint_identification_algorithm": "",
     }
-    assert layer.unused == ("ssl.truststore.password", "key.deserializer", "group.id")
+    assert layer.unused == ("key.deserializer", "group.id")
 
 
 OTHER_SPELLINGS = {
@@ -104,6 +105,16 @@ OTHER_SPELLINGS = {
         "ssl.keystore.type=pem\nssl.keystore.location=k.pem\nssl.key.password=open",
         {"kafka_ssl_keystore_location": "k.pem", "kafka_ssl_key_password": "open"},
     ),
+    "stores of java": (
+        "ssl.truststore.location=t.jks\nssl.truststore.type=jks\nssl.truststore.password=t\n"
+        "ssl.keystore.location=k.p12\nssl.keystore.type=PKCS12\nssl.keystore.password=k",
+        {
+            "kafka_ssl_truststore_location": "t.jks",
+            "kafka_ssl_truststore_password": "t",
+            "kafka_ssl_keystore_location": "k.p12",
+            "kafka_ssl_keystore_password": "k",
+        },
+    ),
     "topic": (
         "remote.log.metadata.topic.num.partitions=5\nremote.log.metadata.consume.wait.ms=7",
         {"kafka_topic_num_partitions": "5", "write_timeout_ms": "7"},
@@ -122,14 +133,9 @@ def test_client_file_when_it_spells_otherwise_then_means_the_same(
 
 
 REFUSED = {
-    "java keystore": (
-        "ssl.truststore.type=JKS\nssl.truststore.location=x",
-        r"ssl\.truststore\.type .* must be PEM, got 'JKS': .*keytool -importkeystore",
-    ),
-    "pkcs12": ("ssl.keystore.type=PKCS12", r"ssl\.keystore\.type .* must be PEM, got 'PKCS12'"),
-    "java keystore by its name": (
-        "ssl.truststore.location=/etc/trust.jks",
-        r"ssl\.truststore\.location .* is no PEM file by its name: .*openssl pkcs12",
+    "other store": (
+        "ssl.truststore.type=BCFKS\nssl.truststore.location=x",
+        r"ssl\.truststore\.type .* must be PEM, PKCS12 or JKS, got 'BCFKS': keytool",
     ),
     "certificates within": (
         "ssl.truststore.certificates=-----BEGIN",

@@ -84,5 +84,6 @@ def test_secrets_when_asked_for_then_are_the_passwords() -> None:
     """Exactly the keys of type secret are masked."""
     secrets = {name for name, key in KEYS.items() if key.is_secret}
     assert secrets == {
-        "access_tokens", "kafka_sasl_password", "kafka_ssl_key_password", "tls_key_password",
+        "access_tokens", "kafka_sasl_password", "kafka_ssl_key_password",
+        "kafka_ssl_keystore_password", "kafka_ssl_truststore_password", "tls_key_password",
     }  # fmt: skip

@@ -274,8 +274,8 @@ FILES = {
     "too long": ("#" * (1 << 20) + "\n", "rlmm.toml cannot be read: File too large"),
     "key of a Java client only": ("[kafka]\nacks = 'all'", r"kafka\.acks \(.*\) is not a key"),
     "java store": (
-        "[kafka]\nssl.truststore.type = 'JKS'",
-        r"kafka\.ssl\.truststore\.type \(.*\) must be PEM, got 'JKS'",
+        "[kafka]\nssl.truststore.type = 'BKS'",
+        r"kafka\.ssl\.truststore\.type \(.*\) must be PEM, PKCS12 or JKS, got 'BKS'",
     ),
 }
 

@@ -51,6 +51,8 @@ async def test_call_when_the_log_is_not_open_then_says_what_is_waited_for_within
         await log.identity(timeout_s=WAIT_S)
     with pytest.raises(LogUnavailable, match="a slow disk"):
         await log.read(0, 0, timeout_s=WAIT_S)
+    with pytest.raises(LogUnavailable, match="a slow disk"):
+        await log.read_aside(0, 0, timeout_s=WAIT_S)
     with pytest.raises(AppendRefused, match=r"partition 1: .*a slow disk"):
         await log.append(1, b"x", timeout_s=WAIT_S)
     with pytest.raises(LogUnavailable, match="a slow disk"):
@@ -77,7 +79,9 @@ async def test_call_when_the_log_opens_meanwhile_then_is_answered_by_it() -> Non
     await slow.has_run.wait()
     offset = await log.append(1, b"x", timeout_s=WAIT_S)
     assert (await log.bounds([1], timeout_s=WAIT_S)) == await slow.log.bounds([1], timeout_s=WAIT_S)
-    assert await log.read(1, offset, timeout_s=WAIT_S) is not None
+    found = await log.read(1, offset, timeout_s=WAIT_S)
+    assert found is not None
+    assert await log.read_aside(1, offset, timeout_s=WAIT_S) == found
     assert log.statistics() == slow.log.statistics()
     running.cancel()
     await asyncio.wait([running])

@@ -45,6 +45,7 @@ QUESTIONS: dict[str, Callable[[Reads], Any]] = {
     "size": lambda reads: reads.size(TP),
     "size_of_epoch": lambda reads: reads.size_of_epoch(TP, 0),
     "partition_delete": lambda reads: reads.partition_delete(TP),
+    "state_of": lambda reads: reads.state_of(TP),
 }
 ALL = pytest.mark.parametrize("ask", QUESTIONS.values(), ids=QUESTIONS.keys())
 
@@ -84,6 +85,7 @@ def test_questions_when_open_then_are_answered_as_the_shard_answers() -> None:
         "size": 2 * 1024,
         "size_of_epoch": 2 * 1024,
         "partition_delete": None,
+        "state_of": answers["state_of"],
     }
     assert reads.segment_for(TP, 0, 150) is None
     assert reads.highest_offset(TP, 9) is None
@@ -277,3 +279,35 @@ def test_f92_sizes_then_are_read_from_counters(monkeypatch: pytest.MonkeyPatch) 
     assert asked.reads.size(TP) == 2 * 1024
     assert asked.reads.size_of_epoch(TP, 0) == 2 * 1024
     assert asked.reads.highest_offset(TP, 0) == 99
+
+
+def test_state_when_of_a_deleted_partition_then_is_there_as_long_as_it_is_known() -> None:
+    """An image tells what is remembered of it, where nothing is left to be listed."""
+    asked = Asked()
+    shard = PythonShard(PLACE)
+    for state in PartitionDeleteState:
+        shard.apply_event(partition_delete(state))
+    asked.gate.hold(PLACE, shard)
+    assert asked.reads.state_of(TP) is shard
+    with pytest.raises(UnknownPartition):
+        asked.reads.segments(TP)
+
+
+def test_metadata_partition_when_it_is_not_open_then_nobody_goes_through_it() -> None:
+    """Not caught up, not read here, none at all, over: each is told apart; assigned or not."""
+    asked = Asked()
+    assert asked.reads.place(PLACE) is asked.shard
+    assert asked.reads.of_everyone().place(PLACE) is asked.shard
+    with pytest.raises(NotReady) as caught:
+        Asked(is_open=False).reads.place(PLACE)
+    assert caught.value.metadata_partition == PLACE
+    with pytest.raises(NotAssigned):
+        asked.reads.place((PLACE + 1) % COUNT)
+    with pytest.raises(InvalidArgument, match=f"there is no metadata partition {COUNT}"):
+        asked.reads.place(COUNT)
+    with pytest.raises(NotReady):
+        Reads(Gate()).place(PLACE)
+    asked.gate.stop(Stopped, "over")
+    for place in (PLACE, (PLACE + 1) % COUNT):
+        with pytest.raises(Stopped):
+            asked.reads.place(place)

@@ -108,7 +108,7 @@ def test_metadata_when_read_then_names_brokers_leaders_and_topic_id() -> None:
     (topic,) = found.topics
     assert (topic.code, topic.name, topic.topic_id) == (0, "t", ID)
     assert topic.partitions == (
-        PartitionLeader(0, 0, 1, 7, (1,)),
+        PartitionLeader(0, 0, 1, 7, (1,), (1,)),
         PartitionLeader(5, 1, -1, 8, ()),
     )
 

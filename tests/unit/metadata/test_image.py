@@ -230,3 +230,16 @@ def test_image_of_a_large_partition_when_frozen_then_is_the_same_in_many_steps()
     expected = shard.partition_image(tp())
     shard.apply_event(started("later", 1_000_000, 1_000_009))
     assert parts[0]() == expected
+
+
+def test_freezing_when_of_one_user_partition_then_gives_its_image_alone() -> None:
+    """And of one that nothing is known of, none."""
+    shard, other = PythonShard(0), tp("others", 3)
+    for partition in (tp(), other):
+        shard.apply_event(started(segment_id(1, partition)))
+    (make,) = [step for step in shard.freezing(other) if step is not None]
+    expected = shard.partition_image(other)
+    shard.apply_event(started(segment_id(2, other)))
+    assert make() == expected
+    assert list(shard.freezing(tp("nobody"))) == []
+    assert len([step for step in shard.freezing() if step is not None]) == 2

@@ -86,6 +86,21 @@ def test_damaged_batches_side_by_side_then_are_passed_together() -> None:
     assert (rest.tally.applied, rest.next_offset) == (2, 8)
 
 
+@pytest.mark.parametrize("wrong", [3, 4])
+def test_batch_that_reaches_into_the_next_when_set_aside_then_is_not_believed_any_more(
+    wrong: int,
+) -> None:
+    """Behind it the position may make its wrong offsets look right: it is not looked at again."""
+    shard = new_shard()
+    given = record_set(FIRST, moved(SECOND, wrong), THIRD, next_offset=6)
+    report = shard.apply(given)
+    assert report.damage is not None
+    shard.set_aside(report.damage, given.data, 4)
+    rest = shard.apply(given)
+    assert (rest.complete, rest.tally.applied, rest.entries) == (True, 2, ())
+    assert [one.start_offset for one in shard.segments(tp())] == [0, 200]
+
+
 def test_damaged_batch_at_the_end_when_set_aside_then_is_behind() -> None:
     """The same record set given once more has nothing left, though nothing follows the damage."""
     shard = new_shard()

@@ -16,7 +16,7 @@ from rlmm.pump.follower import Follower, Surroundings
 from rlmm.pump.incidents import Incidents
 from rlmm.pump.pace import Pace
 from rlmm.pump.settings import PumpSettings
-from tests.support.builders import finished, started
+from tests.support.builders import finished, segment_id, started, tp
 from tests.support.engines import ROOM, LoopClock, World, no_memory, until
 from tests.support.odd_log import OddLog
 from tests.support.watching import TP
@@ -222,6 +222,26 @@ async def test_state_that_is_frozen_then_is_that_of_one_position() -> None:
         assert (position, history.records) == (1, 1)
         assert [part() for part in parts] == [before]
         assert shard.partition_image(TP) != before
+
+
+async def test_state_that_is_frozen_when_of_one_user_partition_then_holds_no_other() -> None:
+    """Of one that nothing is known of there is a position, and nothing else."""
+    world = World()
+    place = world.place(TP)
+    others = (tp("others", number) for number in range(99))
+    other = next(one for one in others if world.place(one) == place)
+    world.store(started("a"), started(segment_id(1, other)))
+    read = Read(world)
+    async with read.running() as follower:
+        await until(lambda: follower.statistics().is_caught_up)
+        shard = read.heard.shard
+        assert shard is not None
+        image = await follower.freeze(other)
+        assert image is not None
+        assert (image[0], [part() for part in image[2]]) == (2, [shard.partition_image(other)])
+        image = await follower.freeze(tp("nobody"))
+        assert image is not None
+        assert (image[0], image[2]) == (2, [])
 
 
 async def test_long_restore_then_does_not_make_the_end_younger_than_it_is() -> None:

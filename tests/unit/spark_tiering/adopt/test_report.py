@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from spark_tiering.adopt.outcomes import Refusal, Refused, Standing, TopicOutcome
 from spark_tiering.adopt.report import AdoptionReport
+from spark_tiering.run.fates import Fate
+from spark_tiering.work.tasks import Outcome
 from tests.support.adopted_world import AdoptedWorld
 from tests.support.builders import tp
 from tests.support.plans import cut, source
@@ -26,6 +29,16 @@ def outcome_of_adoption() -> TopicOutcome:
         cut(0, 10, 20, is_active=True), partition=tp("orders", 0), is_tiered=True, log_start=0
     )
     return AdoptedWorld([one]).adopt()
+
+
+def outcome_of_trouble() -> TopicOutcome:
+    """One in which a copy fails for good, each time it is tried."""
+    one = source(
+        cut(0, 10, 20, 30, is_active=True), partition=tp("orders", 0), is_tiered=True, log_start=0
+    )
+    found = AdoptedWorld([one])
+    found.outcomes[10] = Outcome.CONFLICT
+    return found.adopt()
 
 
 def said(topics: Sequence[TopicOutcome]) -> str:
@@ -62,6 +75,43 @@ def test_report_when_a_topic_was_refused_or_not_begun_then_is_not_fine() -> None
     assert not report(nothing, stopped="paused").is_fine
     assert not report(TopicOutcome("c", Standing.ADOPTED, findings=("moved",))).is_fine
     assert "there is no topic to adopt" in said([])
+
+
+def test_report_when_a_copy_failed_then_is_not_fine_and_names_it_once() -> None:
+    """Brokers copy it themselves; that the job could not is told, with why, for its last try."""
+    outcome = outcome_of_trouble()
+    assert outcome.standing is Standing.ADOPTED
+    assert not report(replace(outcome, stopped="")).is_fine
+    assert [one.start_offset for one in outcome.not_copied] == [10, 20]
+    lines = said([outcome]).splitlines()
+    assert len([line for line in lines if "orders-0 10-19, " in line and "ended" in line]) == 1
+
+
+def test_report_when_a_copy_failed_and_was_made_by_the_next_round_then_is_fine() -> None:
+    """What is finished in the end is done."""
+    outcome = outcome_of_trouble()
+    again = tuple(replace(one, fate=Fate.FINISHED) for one in outcome.not_copied)
+    mended = replace(outcome, receipts=(*outcome.receipts, *again), stopped="")
+    assert report(mended).is_fine
+
+
+def test_report_when_copying_of_a_topic_was_stopped_then_is_not_fine() -> None:
+    """A stop file, a pause or a signal left some of it, though its window is closed."""
+    outcome = TopicOutcome("orders", Standing.ADOPTED, stopped="paused", window_ms=1_000)
+    assert not report(outcome).is_fine
+    assert "copying ended early: paused" in said([outcome])
+
+
+def test_report_when_nothing_is_wrong_but_busy_topics_then_says_so() -> None:
+    """Whoever waits and tries again is right, as long as nobody has to look at another topic."""
+    busy = TopicOutcome("a", Standing.REFUSED, Refused(Refusal.TOPIC_BUSY, "job x works on it"))
+    other = TopicOutcome("b", Standing.REFUSED, Refused(Refusal.NOT_TIERED, ""))
+    fine = TopicOutcome("c", Standing.NOTHING_TO_DO)
+    assert report(busy, fine).is_busy
+    assert not report(busy, fine).is_fine
+    for topics in ((fine,), (busy, other), ()):
+        assert not report(*topics).is_busy
+    assert not report(busy, stopped="paused").is_busy
 
 
 def test_document_when_made_then_is_json_with_every_copy() -> None:

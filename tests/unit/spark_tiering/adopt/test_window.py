@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.adopt.journal import Step
 from spark_tiering.adopt.outcomes import Refusal, Standing
-from spark_tiering.adopt.settings import COPY_DISABLE, RETENTION_MS
+from spark_tiering.adopt.settings import RETENTION_MS
 from spark_tiering.adopt.steps import WindowOptions
 from spark_tiering.plan.inputs import ObjectsFound
 from spark_tiering.run.publishing import PublishFailure
 from spark_tiering.work.tasks import Outcome
 from tests.support.adopted_topics import BEFORE, ONE, TWO, died, troubled, world
-from tests.support.adopted_world import CLOSED
-from tests.support.plans import cut, source
+from tests.support.adopted_world import CLOSED, QUICK
+from tests.support.plans import cut, segment, source
 
 CS, CF, DS, DF = SegmentState
 
@@ -191,114 +193,6 @@ def test_brokers_when_they_do_not_go_on_behind_the_copies_then_copying_is_stoppe
     found.check_closed(BEFORE)
 
 
-def test_change_when_nobody_hears_of_it_then_is_asked_for_again() -> None:
-    """A change whose answer was lost is made once more, and the window goes on."""
-    found = world(lost_changes=2)
-    assert found.adopt().standing is Standing.ADOPTED
-    found.check_closed(BEFORE)
-
-
-def test_change_when_nobody_ever_hears_of_it_then_the_window_counts_as_open() -> None:
-    """What may have been changed is named, and undone by whoever takes the window up."""
-    found = world(lost_changes=3)
-    outcome = found.adopt()
-    assert outcome.why is not None
-    assert (outcome.standing, outcome.why.reason) == (
-        Standing.LEFT_OPEN,
-        Refusal.CHANGE_UNKNOWN,
-    )
-    assert found.window().abort().standing is Standing.ABORTED
-    found.check_closed(BEFORE)
-
-
-@pytest.mark.parametrize("why", ["policy", "when it is made"])
-def test_change_when_the_cluster_refuses_it_then_the_topic_is_refused(why: str) -> None:
-    """It is asked for without being made first; where it is refused later nothing was changed."""
-    found = world(refuses_change=why)
-    outcome = found.adopt()
-    assert outcome.why is not None
-    assert (outcome.standing, outcome.why.reason) == (Standing.REFUSED, Refusal.CHANGE_REFUSED)
-    assert bool(found.journals) is (why == "when it is made")
-    found.check_closed(BEFORE)
-
-
-@pytest.mark.parametrize(
-    ("settings", "reason"),
-    [
-        ({"remote.storage.enable": "false"}, Refusal.NOT_TIERED),
-        ({"cleanup.policy": "compact,delete"}, Refusal.COMPACTED),
-        ({"remote.log.delete.on.disable": "true"}, Refusal.DELETED_ON_DISABLE),
-        ({COPY_DISABLE: "true"}, Refusal.COPYING_DISABLED),
-    ],
-    ids=["not-tiered", "compacted", "delete-on-disable", "copying-disabled"],
-)
-def test_settings_when_they_speak_against_it_then_nothing_is_changed(
-    settings: dict[str, str], reason: Refusal
-) -> None:
-    """What would destroy data, or was done by somebody else, is refused by its name."""
-    found = world()
-    found.explicit |= settings
-    before = dict(found.explicit)
-    outcome = found.adopt()
-    assert outcome.why is not None
-    assert (outcome.standing, outcome.why.reason) == (Standing.REFUSED, reason)
-    assert (found.events, found.journals, found.explicit) == ([], [], before)
-
-
-def test_brokers_when_one_is_too_old_then_refused() -> None:
-    """Without the answer to -5 nobody could see whether copies were taken up."""
-    outcome = (found := world(too_old="broker 3: no ListOffsets 9")).adopt()
-    assert outcome.why is not None
-    assert outcome.why.reason is Refusal.BROKER_TOO_OLD
-    assert not found.journals
-
-
-def test_window_when_open_then_a_new_adoption_is_refused() -> None:
-    """Whoever comes next has to resume or to abort."""
-    found = died(40, is_troubled=False)
-    outcome = found.adopt()
-    assert outcome.why is not None
-    assert (outcome.standing, outcome.why.reason) == (Standing.REFUSED, Refusal.WINDOW_OPEN)
-
-
-def test_window_when_it_was_being_closed_then_resuming_copies_nothing_more() -> None:
-    """Copying may be on again: from there on it is closed, whatever there is to copy by now."""
-    steps = next(
-        step for step in range(1, 1000)
-        if (journals := died(step, is_troubled=False).journals)
-        and journals[-1].step is Step.CLOSING
-    )  # fmt: skip
-    found = died(steps, is_troubled=False)
-    begun = [one for one in found.events if one[1] is CS]
-    found.sources = [
-        source(cut(*range(0, 70, 10), is_active=True), partition=ONE, is_tiered=True, log_start=0),
-        found.sources[1],
-    ]
-    assert found.window().resume().standing is Standing.ADOPTED
-    assert [one for one in found.events if one[1] is CS] == begun
-    found.check_closed(BEFORE)
-
-
-@pytest.mark.parametrize("way", ["resume", "abort"])
-def test_window_when_there_is_none_then_nothing_is_taken_up(way: str) -> None:
-    """A topic without a window, or whose window is closed, is left alone."""
-    found = world()
-    for _ in range(2):
-        outcome = getattr(found.window(), way)()
-        assert outcome.why is not None
-        assert outcome.why.reason is Refusal.NO_WINDOW
-        found.adopt()
-    found.check_closed(BEFORE)
-
-
-def test_topic_when_it_is_gone_then_its_window_is_closed() -> None:
-    """There is nothing to restore of a topic that was deleted."""
-    found = died(40, is_troubled=False)
-    found.is_gone = True
-    assert found.window().resume().standing is Standing.ABORTED
-    assert found.journals[-1].step is Step.CLOSED
-
-
 @pytest.mark.parametrize("lost_at", range(1, 110, 4))
 def test_topic_when_lost_to_another_job_then_nothing_is_changed_any_more(lost_at: int) -> None:
     """Who does not hold the topic changes no setting; the window stays for who does."""
@@ -320,8 +214,75 @@ def test_job_when_told_to_stop_then_the_window_is_closed() -> None:
     found = world(stop="paused")
     outcome = found.adopt()
     assert (outcome.standing, outcome.stopped) == (Standing.ADOPTED, "paused")
+    assert not outcome.is_fine
     assert not found.events
     found.check_closed(BEFORE)
+
+
+def test_producer_when_it_rolls_segments_in_every_round_then_the_rest_is_the_brokers() -> None:
+    """Rounds come to an end; that brokers copy what was rolled meanwhile is as it should be."""
+    found = world()
+    ends = list(range(0, 50, 10))
+
+    def roll(_: object) -> None:
+        ends.append(ends[-1] + 10)
+        rolled = source(cut(*ends, is_active=True), partition=ONE, is_tiered=True, log_start=0)
+        found.sources = [rolled, found.sources[1]]
+
+    found.on_copy = roll
+    outcome = found.adopt(replace(QUICK, rounds_max=2))
+    assert (outcome.rounds, outcome.is_fine) == (2, True)
+    found.check_closed(BEFORE)
+
+
+@pytest.mark.parametrize("is_all", [True, False], ids=["all", "some"])
+def test_segment_when_it_is_damaged_then_told_though_brokers_go_on(*, is_all: bool) -> None:
+    """What nobody copies until somebody has looked at it is a finding, window or not."""
+    found = world()
+    torn = segment(10, 20, blockers=("torn",))
+    sound = [] if is_all else cut(0, 10)
+    found.log_starts[ONE] = log_start = 10 if is_all else 0
+    segments = [*sound, torn, *cut(20, is_active=True)]
+    found.sources = [source(segments, partition=ONE, is_tiered=True, log_start=log_start)]
+    outcome = found.adopt()
+    assert outcome.standing is (Standing.NOTHING_TO_DO if is_all else Standing.ADOPTED)
+    (finding,) = outcome.findings
+    assert "cannot be copied, blocked: torn" in finding
+    assert not outcome.is_fine
+    found.check_closed(BEFORE)
+
+
+def test_copy_when_it_was_only_to_be_ended_then_resuming_it_is_fine() -> None:
+    """An end is all that was left to do: nothing has stopped early."""
+    found = died(CF_OF_FIRST, is_troubled=False)
+    for one in found.open_of_jobs():
+        found.segments[one.id] = replace(one, state=DS)
+    found.sources = [
+        source(cut(0, is_active=True), partition=ONE, is_tiered=True, log_start=0),
+        source(cut(5, is_active=True), partition=TWO, is_tiered=True, log_start=5),
+    ]
+    outcome = found.window().resume()
+    assert (outcome.standing, outcome.stopped) == (Standing.ADOPTED, "")
+    assert outcome.ends
+    found.check_closed(BEFORE)
+
+
+def test_topic_when_made_anew_in_its_window_then_its_own_settings_stay() -> None:
+    """Settings of a topic that is gone are never put on another one of its name."""
+    found = world()
+    own = {RETENTION_MS: "-1"}
+
+    def remake(_: object) -> None:
+        found.is_gone = True
+        found.explicit = dict(own)
+
+    found.on_copy = remake
+    outcome = found.adopt()
+    assert outcome.why is not None
+    assert (outcome.standing, outcome.why.reason) == (Standing.LEFT_OPEN, Refusal.NO_SUCH_TOPIC)
+    assert found.explicit == own
+    assert found.window().resume().standing is Standing.ABORTED
+    assert found.explicit == own
 
 
 def test_event_when_its_outcome_is_unknown_then_stragglers_are_waited_for() -> None:

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from rlmm.errors import ConfigError
-from spark_tiering.engines.settings import EngineSettings, is_submitted, retrying
+from spark_tiering.engines.settings import (
+    EngineSettings,
+    is_submitted,
+    retrying,
+    standalone_masters,
+)
 
 
 @pytest.mark.parametrize(
@@ -56,3 +61,23 @@ def test_process_when_spark_submit_has_started_it_then_knows_that() -> None:
     """By the variable in which spark-submit leaves the port of its Java process."""
     assert is_submitted({"PYSPARK_GATEWAY_PORT": "1"})
     assert not is_submitted({})
+
+
+@pytest.mark.parametrize(
+    ("master", "places"),
+    [
+        ("spark://host:7077", [("host", 7077)]),
+        ("spark://one:7077,two:7078", [("one", 7077), ("two", 7078)]),
+        ("spark://[::1]:7077", [("::1", 7077)]),
+        ("spark://host", []),
+        ("spark://host:70777", []),
+        ("k8s://https://host:6443", []),
+        ("yarn", []),
+        ("local[2]", []),
+    ],
+)
+def test_master_when_it_is_of_a_standalone_cluster_then_says_where_it_listens(
+    master: str, places: list[tuple[str, int]]
+) -> None:
+    """Each of several; what Spark itself cannot read is left for it to complain of."""
+    assert standalone_masters(master) == places

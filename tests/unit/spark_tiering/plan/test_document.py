@@ -73,7 +73,7 @@ def test_document_when_people_read_it_then_has_sums_at_the_top_and_a_line_for_ea
 def test_document_of_an_example_when_written_then_is_this_one() -> None:
     """Another form, or another order, is another version."""
     assert document.VERSION == 1
-    assert fingerprint(PLAN) == "107370044823d9ef63ed433aa527151a2302fce99706b3a205fe21c763fd0d07"
+    assert fingerprint(PLAN) == "5d01fd26bd51ab7ca4e8e4fca217d4f98b493ef23446f0e53ea6a52855c7bfca"
 
 
 def test_sums_when_added_up_then_are_those_of_the_parts() -> None:
@@ -224,3 +224,12 @@ def test_document_when_it_is_too_long_then_is_neither_written_nor_read(
     monkeypatch.setattr(document, "DOCUMENT_BYTES_MAX", 1000)
     with pytest.raises(InvalidArgument, match="plan less"):
         format_plan(PLAN)
+
+
+def test_document_when_compacted_topics_are_wanted_then_says_so_and_is_another_plan() -> None:
+    """Who reviews it sees it, and who carries it out does the same."""
+    filters = replace(PLAN.rules.filters, with_compacted=True)
+    wanted = replace(PLAN, rules=replace(PLAN.rules, filters=filters))
+    assert json.loads(format_plan(wanted))["rules"]["withCompacted"] is True
+    assert parse_plan(format_plan(wanted)) == wanted
+    assert fingerprint(wanted) != fingerprint(PLAN)

@@ -20,6 +20,7 @@ from spark_tiering.plan.inputs import (
     details_of,
 )
 from spark_tiering.plan.planning import make_plan
+from spark_tiering.plan.reasons import LeftOut, Mode
 from spark_tiering.plan.rules import Filters
 from tests.support.builders import TOPIC_ID, tp
 from tests.support.plans import (
@@ -289,3 +290,49 @@ def test_details_when_taken_from_inspections_then_make_a_plan_of_real_segments()
     assert [one.txn_index_empty for one in plan.copies] == [one.txn_index_empty for one in reports]
     assert [one.size_bytes for one in plan.copies] == [one.size_bytes for one in reports]
     assert all(one.indexes_bytes > 0 for one in plan.copies)
+
+
+@pytest.mark.parametrize(
+    ("mode", "with_compacted", "is_copied"),
+    [
+        (Mode.ARCHIVE, False, False),
+        (Mode.ARCHIVE, True, True),
+        (Mode.ADOPT, False, False),
+        (Mode.ADOPT, True, False),
+    ],
+)
+def test_topic_that_is_compacted_when_not_asked_for_then_nothing_of_it_is_copied(
+    mode: Mode, with_compacted: bool, is_copied: bool
+) -> None:
+    """A copy of what a cleaner rewrites is made where it is wanted; brokers tier no such topic."""
+    kept = source(cut(0, 10, 20), is_tiered=mode is Mode.ADOPT, log_start=0)
+    plan = make_plan(
+        rules(mode, filters=Filters(with_compacted=with_compacted)),
+        metadata(image()),
+        [replace(kept, is_compacted=True)],
+        [],
+        new_ids(),
+    )
+    assert bool(plan.in_turn()) is is_copied
+    (found,) = plan.partitions
+    reasons_of = {run.reason: run.detail for run in found.left_out}
+    assert (LeftOut.COMPACTED in reasons_of) is not is_copied
+    if not is_copied:
+        assert "cleanup.policy has compact" in reasons_of[LeftOut.COMPACTED]
+
+
+def test_segment_that_is_empty_when_its_topic_is_compacted_then_those_above_are_copied() -> None:
+    """Where a cleaner has left nothing there is no gap; in any other topic it is looked at."""
+    first, second = cut(0, 10, 20)
+    emptied = source([replace(first, size_bytes=0), second])
+    for is_compacted, copies in ((True, [10]), (False, [0, 10])):
+        plan = make_plan(
+            rules(filters=Filters(with_compacted=True)),
+            metadata(image()),
+            [replace(emptied, is_compacted=is_compacted)],
+            [],
+            new_ids(),
+        )
+        (found,) = plan.partitions
+        assert [one.start_offset for one in found.copies] == copies
+        assert (LeftOut.EMPTY in [run.reason for run in found.left_out]) is is_compacted

@@ -140,7 +140,9 @@ def test_f108_adopted_copy_when_it_fails_for_good_then_all_above_is_ended_from_t
     assert len(deletions) == 2
 
 
-@pytest.mark.parametrize("outcome", [one for one in Outcome if one.is_retriable])
+@pytest.mark.parametrize(
+    "outcome", [one for one in Outcome if one.is_retriable and one is not Outcome.STOPPED]
+)
 def test_copy_when_it_may_succeed_later_then_stays_open_and_its_partition_stops(
     outcome: Outcome,
 ) -> None:
@@ -214,15 +216,41 @@ def test_topic_when_lost_then_nothing_is_published_any_more(lost_at: int) -> Non
     found.check()
 
 
-def test_stop_when_asked_for_then_what_is_on_its_way_is_finished_first() -> None:
-    """A job that is told to stop begins no further copy, and finishes those it has begun."""
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("asked_at", range(16))
+def test_stop_when_asked_for_then_what_runs_is_finished_and_what_waits_stays_open(
+    mode: Mode, asked_at: int
+) -> None:
+    """
+    A job that is told to stop begins no further copy, in the middle of a wave either; it finishes
+    what lies lowest, and the next one goes on with what it announced and did not begin.
+    """
+    found = world(mode)
+    asked = iter([""] * asked_at)
+    copied: list[object] = []
+    found.on_copy = copied.append
+    carried = found.carry_out(lambda: next(asked, "stop-file"))
+    assert carried.stopped == "stop-file"
+    assert found.stopped_units in ([], ["stop-file"])
+    seen = [one.fate.value for one in carried.receipts()]
+    assert set(seen) <= {"finished", "left-open", "not-begun"}
+    assert len(copied) <= asked_at
+    assert {one.why for one in carried.receipts() if one.fate is Fate.LEFT_OPEN} <= {"stopped"}
+    found.check()
+    found.stopped_units.clear()
+    assert {one.fate for one in found.carry_out().receipts()} <= {Fate.FINISHED}
+    assert found.finished_starts() == [0, 0, 10, 20, 30, 100, 200]
+
+
+def test_stop_when_a_unit_heard_it_before_the_driver_then_no_further_wave_begins() -> None:
+    """The mark in the store is seen by units first: the driver asks for it now and then only."""
     found = world()
-    asked = iter(["", "", "", "", "", "", "paused"])
-    carried = found.carry_out(lambda: next(asked, "paused"))
+    found.outcomes[0] = Outcome.STOPPED
+    carried = found.carry_out()
     assert carried.stopped == "paused"
-    counts = [fates(carried, partition) for partition in (ORDERS, LOGS)]
-    assert {fate for partition in counts for fate in partition} == {"finished", "not-begun"}
-    assert {one.state for one in found.segments.values()} == {CF}
+    begun = [one for one in carried.receipts() if one.fate is not Fate.NOT_BEGUN]
+    assert len(begun) == 3
+    assert found.stopped_units == []
 
 
 def test_f108_objects_when_they_cannot_be_deleted_then_the_deletion_stays_begun() -> None:

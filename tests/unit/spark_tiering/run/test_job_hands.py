@@ -12,6 +12,7 @@ from rlmm.metadata.ids import SegmentId
 from spark_tiering.engines.in_process import InProcess
 from spark_tiering.engines.protocol import UnitLost
 from spark_tiering.jobs.job_store import Topic
+from spark_tiering.jobs.records import Records
 from spark_tiering.keys import object_keys
 from spark_tiering.plan.reasons import Mode
 from spark_tiering.run.job_hands import CLAIM_AGE_MS, JobHands, NoFiles
@@ -92,6 +93,28 @@ def test_task_when_made_then_says_what_was_planned_and_what_was_asked_for() -> N
     assert task.pace == Pace(5e8, 5e5)
     assert task.files.facts()
     assert task.store == at.request.store
+    assert task.pause_key == f"tier/rlmm-jobs/jobs/{JOB_ID}/pause"
+
+
+def test_units_when_told_to_stop_then_find_the_mark_that_others_leave_as_well(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Whatever stops the job; a store that does not take the mark is told of, and nothing else."""
+    store = MemoryStore()
+    at = job_parts(store=store, prefix="tier/")
+    hands, plan = hands_of(at)
+    copy = plan.in_turn()[0][1]
+    task = hands.unit(ORDERS, copy, hands.started_event(ORDERS, copy)).task
+    hands.stop_units("SIGTERM")
+    assert b'"by":"SIGTERM"' in store.objects[task.pause_key]
+    assert Records(at.jobs, JOB_ID).is_asked_to_stop()
+
+    def fail(name: str, key: str) -> None:
+        raise StoreUnavailable("no answer")
+
+    store.before = fail
+    hands.stop_units("SIGTERM")
+    assert "copies that wait cannot be told" in caplog.text
 
 
 def test_event_of_a_copy_that_is_open_when_asked_for_then_is_the_one_that_opened_it() -> None:

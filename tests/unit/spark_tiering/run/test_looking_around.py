@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import pytest
+
+from rlmm.errors import ConfigError
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.jobs.records import Records
@@ -15,7 +18,7 @@ from spark_tiering.plan.rules import Filters
 from spark_tiering.run.looking_around import evidence_of, look_around
 from spark_tiering.run.planning import plan_now
 from spark_tiering.run.request import ClusterAccess
-from spark_tiering.sources.protocol import Unusable
+from spark_tiering.sources.protocol import FoundPartition, Origin, Unusable
 from spark_tiering.sources.survey import PartitionFacts
 from tests.support.builders import tp
 from tests.support.job_parts import ORDERS, HeldMetadata, HeldSource, job_parts
@@ -89,7 +92,7 @@ def test_look_when_a_topic_is_not_wanted_then_it_is_not_asked_about() -> None:
 def test_look_when_there_is_a_cluster_then_it_tells_what_is_stable_and_where_logs_begin() -> None:
     """What files would say of it does not count; partitions of others' are asked about to adopt."""
     cluster = HeldCluster({ORDERS: FACTS, OTHER: FACTS})
-    metadata = HeldMetadata()
+    metadata = HeldMetadata(cluster_id="the archive's own")
     archive = look_around(job_parts(metadata=metadata, reached=cluster))
     assert archive.sources[0].last_stable_offset == 130
     assert archive.sources[0].log_start == 7
@@ -97,6 +100,36 @@ def test_look_when_there_is_a_cluster_then_it_tells_what_is_stable_and_where_log
     access = ClusterAccess("broker:9092")
     look_around(job_parts(metadata=metadata, reached=cluster, mode=Mode.ADOPT, cluster=access))
     assert metadata.asked[-1][0] == [ORDERS, OTHER]
+
+
+@dataclass
+class Told(HeldSource):
+    """Says which cluster its segments are of, as a broker's folder does."""
+
+    def partitions(self) -> tuple[list[FoundPartition], list[Unusable]]:
+        """See `Source`."""
+        found, unusable = super().partitions()
+        return [one._replace(origin=Origin("here", 1, "cluster-1")) for one in found], unusable
+
+
+@pytest.mark.parametrize("is_asked", [True, False], ids=["asked", "offline"])
+def test_archive_when_the_metadata_is_its_clusters_own_then_is_refused(is_asked: bool) -> None:
+    """
+    Brokers go by that metadata once a topic is tiered, and delete what an archive has a gap for.
+    """
+    cluster = HeldCluster({ORDERS: FACTS}) if is_asked else None
+    source = None if is_asked else Told({ORDERS: example_partition()})
+    metadata = HeldMetadata()
+    with pytest.raises(ConfigError, match="a log of its own"):
+        look_around(job_parts(metadata=metadata, source=source, reached=cluster))
+    assert metadata.asked == []
+
+
+def test_archive_when_the_metadata_is_a_log_of_its_own_then_is_looked_at() -> None:
+    """Whoever the segments are of."""
+    source = Told({ORDERS: example_partition()})
+    metadata = HeldMetadata(cluster_id="the archive's own")
+    assert look_around(job_parts(metadata=metadata, source=source)).sources
 
 
 def test_evidence_when_a_copy_is_open_then_says_who_started_it_and_what_is_there() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -128,21 +129,31 @@ def test_segment_when_it_cannot_be_read_then_is_told_and_left_out(
 def test_hindrances_when_segments_wait_or_are_not_wanted_then_there_are_none() -> None:
     """What was asked for, and what time alone changes, is no hindrance."""
     assert not hindrances(planned())
-    assert not hindrances(planned(filters=Filters(topics=("others",))))
+    assert not hindrances(planned(filters=Filters(topics=("other*",))))
     assert not hindrances(planned(budgets=Budgets(objects_max=3)))
 
 
+def test_topic_that_the_source_lacks_when_asked_for_by_name_then_is_a_hindrance() -> None:
+    """A name that was mistyped must not pass for a topic of which everything is copied."""
+    filters = Filters(topics=("ordres", "order?", "[p-q]*", "orders"))
+    assert hindrances(planned(filters=filters)) == (
+        "ordres: no partition of it was found at the source",
+    )
+
+
+@pytest.mark.parametrize("reason", [LeftOut.BROKER_COPIES, LeftOut.COMPACTED])
 @pytest.mark.parametrize("topics", [(), ("orders",)], ids=["all-topics", "named"])
-def test_topic_that_its_brokers_copy_when_asked_for_by_name_then_is_a_hindrance(
-    topics: tuple[str, ...],
+def test_topic_that_is_not_copied_as_it_is_when_asked_for_by_name_then_is_a_hindrance(
+    topics: tuple[str, ...], reason: LeftOut
 ) -> None:
-    """It has to be adopted; who archives whatever there is meets no failure by it."""
-    tiered = source(cut(0, 10, 20), is_tiered=True)
+    """It has to be asked for otherwise; who archives whatever there is meets no failure by it."""
+    is_tiered = reason is LeftOut.BROKER_COPIES
+    kept = replace(source(cut(0, 10, 20), is_tiered=is_tiered), is_compacted=not is_tiered)
     filters = Filters(topics=topics)
-    plan = make_plan(rules(filters=filters), metadata(image()), [tiered], [], new_ids())
+    plan = make_plan(rules(filters=filters), metadata(image()), [kept], [], new_ids())
     lines = hindrances(plan)
     assert bool(lines) is bool(topics)
-    assert all(LeftOut.BROKER_COPIES in line for line in lines)
+    assert all(reason in line for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +12,7 @@ import pytest
 
 from rlmm.errors import EventRejected
 from rlmm.metadata.segment import SegmentState
+from spark_tiering.plan.inputs import ObjectsFound
 from spark_tiering.plan.reasons import Mode
 from spark_tiering.run.carrying_out import WaveSize
 from spark_tiering.run.publishing import NotPublished, Publisher, PublishFailure
@@ -23,7 +26,7 @@ from tests.support.job_parts import HeldMetadata
 from tests.support.plans import SIZE_BYTES, cut, source
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rlmm.errors import RlmmError
     from rlmm.metadata.events import SegmentUpdate
@@ -36,6 +39,8 @@ ORDERS, LOGS = tp("orders", 0), tp("logs", 1)
 SIDE_BY_SIDE = WaveSize(units=8, bytes=10**9, at_once=8)
 SMALL = WaveSize(units=2, bytes=10**9, small_units=8, small_bytes=10**6, at_once=8)
 GIB = 2**30
+FINISHING = range(20, 22)
+"""Steps at which a driver that makes four small copies has said of some that they are finished."""
 
 
 def world(waves: WaveSize) -> World:
@@ -157,6 +162,61 @@ def test_driver_when_it_dies_at_any_step_then_the_next_job_ends_clean(
     found.check()
     assert sorted(found.finished_starts()) == sorted([0, 10, 20, 30] * 2)
     assert {one.state for one in found.segments.values()} == {CF}
+
+
+def stored_in_any_order(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """A log that stores events that come together in any order, and dies in the middle of that."""
+    shuffled = random.Random(seed)
+
+    def told(publish: Callable[[Any], int | NotPublished], events: Sequence[Any]) -> list[Any]:
+        order = shuffled.sample(range(len(events)), len(events))
+        found = {at: publish(events[at]) for at in order}
+        return [found[at] for at in range(len(events))]
+
+    def start_all(self: WorldPublisher, segments: Sequence[Any]) -> list[Any]:
+        return told(self.start, segments)
+
+    def move_all(self: WorldPublisher, partition: Any, state: Any, moves: Sequence[Any]) -> Any:
+        return told(lambda one: self.move(partition, one[0], state, one[1]), moves)
+
+    monkeypatch.setattr(WorldPublisher, "start_all", start_all)
+    monkeypatch.setattr(WorldPublisher, "move_all", move_all)
+
+
+@pytest.mark.parametrize("has_lost", [False, True], ids=["source whole", "source has lost some"])
+@pytest.mark.parametrize("dies_at", range(2, 52, 2))
+def test_archive_when_events_are_stored_in_any_order_and_the_driver_dies_then_nothing_is_lost(
+    dies_at: int, has_lost: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    A copy may be finished above an open one: never without its objects, and the next job completes
+    what is whole, from the store alone where the source has lost it.
+    """
+    above_open = 0
+    for seed in range(4):
+        stored_in_any_order(monkeypatch, seed)
+        found = world(SMALL)
+        found.sources = found.sources[:1]
+        found.dies_at = dies_at
+        with suppress(Killed):
+            found.carry_out()
+        found.check()
+        finished = found.finished_starts()
+        above_open += finished != [0, 10, 20, 30][: len(finished)]
+        whole = {
+            one.start_offset
+            for one in found.segments.values()
+            if found.objects.get(one.id.uuid) is ObjectsFound.WHOLE
+        }
+        found.dies_at = None
+        if has_lost:
+            found.sources = [source(cut(20, 30, 40, is_active=True), partition=ORDERS)]
+        found.carry_out()
+        found.check()
+        still_there = {20, 30} if has_lost else {0, 10, 20, 30}
+        assert set(found.finished_starts()) == whole | still_there
+        assert len(found.finished_starts()) == len(whole | still_there)
+    assert dies_at not in FINISHING or above_open, "no order tried that matters"
 
 
 def test_finishes_when_a_wave_is_small_then_are_said_several_at_a_time(

@@ -156,6 +156,14 @@ def test_holes_when_the_topic_is_compacted_then_are_no_finding() -> None:
     assert inspect_segment(holed, segment).blockers != ()
 
 
+def test_segment_when_all_of_it_was_compacted_away_then_is_not_copied() -> None:
+    """A tier has no empty logs: it is named before anything is published of it."""
+    emptied = changed(example_partition().without(".index", ".timeindex", ".txnindex"), log=b"")
+    segment, rules = ListedSegment(120, 251), InspectionRules(allows_holes=True)
+    (blocker,) = inspect_segment(emptied, segment, rules=rules).blockers
+    assert str(blocker).endswith(": no batch is left")
+
+
 def test_first_segment_when_inspected_alone_then_has_nothing_before_it() -> None:
     """Below offset 0 there is nothing that would have to be known."""
     bare = example_partition().without(*COMPANIONS)

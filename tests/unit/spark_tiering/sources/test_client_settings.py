@@ -44,7 +44,7 @@ def test_time_when_it_is_short_then_no_request_takes_longer(
 
 
 WRONG = {
-    "a store that is not PEM": ({"ssl.truststore.location": "store.jks"}, "PEM"),
+    "a store that nobody reads": ({"ssl.truststore.type": "BKS"}, "must be PEM, PKCS12 or JKS"),
     "a class of Java": ({"sasl.login.class": "com.example.Login"}, "cannot be loaded"),
     "no such key": ({"no.such.key": "x"}, "no equivalent"),
     "a password without a user": (

@@ -98,6 +98,20 @@ def test_facts_when_asked_then_are_what_leaders_and_settings_tell() -> None:
     }
 
 
+def test_facts_when_a_topic_is_compacted_then_they_say_so() -> None:
+    """Also where it is deleted from as well; and how far the entries of its indexes lie apart."""
+    settings = {"cleanup.policy": "compact,delete", "index.interval.bytes": "100"}
+    kafka = FakeTopics(
+        kept=FakeTopic([FakeLog()], settings),
+        plain=FakeTopic([FakeLog()], {"cleanup.policy": "delete"}),
+    )
+    with opened(kafka) as cluster:
+        facts = cluster.partition_facts(lambda _: True)
+    kept, plain = facts[kafka.partition("kept")], facts[kafka.partition("plain")]
+    assert (kept.is_compacted, kept.index_interval_bytes) == (True, 100)
+    assert (plain.is_compacted, plain.index_interval_bytes) == (False, None)
+
+
 def test_facts_when_a_topic_is_not_wanted_then_nothing_is_asked_about_it() -> None:
     """Rights on other topics are not needed, and their leaders are left in peace."""
     kafka = a_cluster()

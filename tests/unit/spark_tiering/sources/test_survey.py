@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rlmm.errors import ConfigError, LogUnavailable
 from rlmm.metadata.ids import TopicIdPartition, Uuid
+from spark_tiering.segments.inspection import USUAL_RULES, InspectionRules
 from spark_tiering.segments.listing import ListedSegment
 from spark_tiering.sources.protocol import UNKNOWN_TOPIC_ID, FoundPartition, Origin, Unusable
 from spark_tiering.sources.survey import PartitionFacts, Surveyed, survey
@@ -285,3 +287,31 @@ def test_partitions_when_they_are_surveyed_then_stand_in_order() -> None:
     assert [one.source.partition for one in found_] == sorted(
         partitions, key=lambda one: (one.topic, one.partition)
     )
+
+
+def test_compacted_topic_when_surveyed_then_its_segments_may_have_holes() -> None:
+    """Known of the cluster, and only of that topic; offline it is what the caller says."""
+    facts = replace(FACTS, is_compacted=True, index_interval_bytes=100)
+    (one,), _ = surveyed(found(), facts={ORDERS: facts}, with_compacted=True)
+    assert one.source.is_compacted
+    assert one.rules == InspectionRules(100, allows_holes=True)
+    (one,), _ = surveyed(found(), facts={ORDERS: FACTS}, with_compacted=True)
+    assert not one.source.is_compacted
+    assert one.rules == USUAL_RULES
+    (one,), _ = surveyed(found(), with_compacted=True)
+    assert one.rules == InspectionRules(allows_holes=True)
+    (one,), _ = surveyed(found())
+    assert one.rules == USUAL_RULES
+
+
+def test_last_stable_offset_when_offline_and_compacted_then_is_found_behind_a_hole() -> None:
+    """What follows the newest snapshot is read by the same rules as what is copied."""
+    log = example_partition().contents["00000000000000000120.log"]
+    files = changed(
+        example_partition().without("251.snapshot", "120.snapshot"),
+        log=log[: 1171 * 3] + log[1171 * 4 :],
+    )
+    (one,), _ = surveyed(found(files))
+    assert one.source.last_stable_offset is None
+    (one,), _ = surveyed(found(files), with_compacted=True)
+    assert one.source.last_stable_offset == 257

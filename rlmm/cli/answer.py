@@ -1,0 +1,74 @@
+"""
+What a command has found, in the one form that every way of printing takes.
+
+Items are plain values with stable names; columns say how people see them. Each kind of answer has a
+version and a JSON schema (`rlmm/cli/schemas`): names are an interface.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
+
+    from rlmm.views.values import View
+
+
+class Form(StrEnum):
+    """How a value is shown to people; programs get it as it is."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    SIZE = "size"
+    """Bytes: 1.5 GiB."""
+    TIME = "time"
+    """Milliseconds since the epoch: 2026-01-01T00:00:00.000Z."""
+    DURATION = "duration"
+    """Seconds: 2h 5m."""
+    EPOCHS = "epochs"
+    """A list of {epoch, start_offset}: 0:0 1:50."""
+    HEX = "hex"
+    STATE = "state"
+    """A state of Kafka's: COPY_SEGMENT_FINISHED is COPY_FINISHED."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table, and of CSV and TSV."""
+
+    key: str
+    """Where the value stands in an item; a dot goes into an object."""
+    title: str
+    """As people read it, in capitals: START."""
+    form: Form = Form.TEXT
+    is_extra: bool = False
+    """Only for CSV, TSV and wide tables: what has no room in 80 columns."""
+    made_of: Callable[[View], object] | None = None
+    """
+    Makes the cell of the whole item: `orders-3`. Such a column is for tables alone; CSV and TSV
+    have its parts, by columns of their own.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer. Items may come one by one; what follows them is known when they are all out."""
+
+    kind: str
+    """Names the schema: `segments`."""
+    columns: Sequence[Column]
+    items: Iterable[View] | AsyncIterable[View]
+    head: Mapping[str, object] = field(default_factory=dict)
+    """What is said before the items: of what they are, the moment."""
+    foot: Callable[[], View] | None = None
+    """What is said behind them: totals."""
+    text: Callable[[View], Iterable[str]] | None = None
+    """One screen for people in place of a table, made of the whole document (head, items, foot)."""
+    summary: Callable[[View], Iterable[str]] | None = None
+    """Lines for people below a table, made of head and foot: totals in words."""
+    exit_code: Callable[[], int] | int = 0
+    """0, or 1 where something was found; asked when all is printed."""
+    version: int = 1

@@ -1,0 +1,140 @@
+"""
+How a command that looks at the state runs: a source is opened, one question is asked of it, and
+what comes of it is printed.
+
+Imports little: who only asks for help, or for a completion, waits for nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rlmm.errors import InvalidArgument
+from rlmm.metadata.ids import TopicIdPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection
+
+    from rlmm.cli.answer import Answer
+    from rlmm.cli.partly_ready import Holds
+    from rlmm.cli.source_options import Asked
+    from rlmm.inspection.moment import Moment, PartitionSummary
+    from rlmm.inspection.replaying import Bound, Progress
+    from rlmm.inspection.selection import PartitionLabel
+    from rlmm.sources.protocol import Source
+
+    Ask = Callable[["Looking"], Awaitable[Answer]]
+    """A question; see `rlmm.cli.answer`."""
+
+
+def _up_to_now() -> Bound:
+    from rlmm.inspection.replaying import Bound  # noqa: PLC0415  # not for help and completion
+
+    return Bound()
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """What a question is asked of: a source, the moment that is meant, and what the time is."""
+
+    source: Source
+    now_ms: int
+    """The wall clock, looked up once for the whole command."""
+    bound: Bound = field(default_factory=_up_to_now)
+    """Of `--at`; nothing set means now. See `bound_of`."""
+    wait_s: float = 0.0
+    timeout_s: float = 30.0
+    progress: Progress | None = None
+    offset: int | None = None
+    """Of `--at` with a bare offset: of the one metadata partition that is asked about."""
+
+    @property
+    def is_now(self) -> bool:
+        """Whether the present is meant."""
+        return self.bound.is_now and self.offset is None
+
+    def bound_of(self, places: Collection[int] | None = None) -> Bound:
+        """
+        Up to where the metadata partitions *places*, or all, are read. Raises `InvalidArgument`
+        for a bare offset where they are not one.
+        """
+        from rlmm.inspection.replaying import Bound  # noqa: PLC0415  # not for help and completion
+
+        if self.offset is None:
+            return self.bound
+        if places is None or len(set(places)) != 1:
+            msg = (
+                f"--at {self.offset} is an offset of one metadata partition, and several are asked "
+                f"about: say which, --at PARTITION:{self.offset}, or a time"
+            )
+            raise InvalidArgument(msg)
+        return Bound({next(iter(places)): self.offset})
+
+    async def partition(self, label: PartitionLabel) -> TopicIdPartition:
+        """
+        The user partition that is meant by *label*, as it is known now, whatever moment is asked
+        about. Raises `UnknownPartition`, or `InvalidArgument` where several topics had the name.
+        """
+        from rlmm.assignment import place_of  # noqa: PLC0415  # as above
+        from rlmm.inspection.selection import resolve  # noqa: PLC0415
+
+        if label.whole is not None:
+            return label.whole
+        places = None
+        if label.topic_id is not None:  # the name of the topic is not needed for its place
+            unnamed = TopicIdPartition(label.topic_id, "", label.partition)
+            identity = await self.source.log.identity(timeout_s=self.timeout_s)
+            places = [place_of(unnamed, identity.partition_count)]
+        known = await self.known(label, places)
+        return resolve(label, [one.partition for one in known])
+
+    async def known(
+        self, label: PartitionLabel, places: Collection[int] | None = None
+    ) -> list[PartitionSummary]:
+        """
+        Every user partition that is known now in *places*, or in all; where not all are ready, in
+        those that are, as long as *label* names one there. Raises `NotReady` if it does not.
+        """
+        from rlmm.cli.partly_ready import knows, of_ready  # noqa: PLC0415  # as above
+
+        now = partial(self.source.now, wait_s=self.wait_s, progress=self.progress)
+        return await (await of_ready(self, now, knows(label.names), places)).user_partitions()
+
+    async def place_of(self, partition: TopicIdPartition) -> int:
+        """The metadata partition where the events of *partition* live."""
+        from rlmm.assignment import place_of  # noqa: PLC0415  # as above
+
+        identity = await self.source.log.identity(timeout_s=self.timeout_s)
+        return place_of(partition, identity.partition_count)
+
+    async def moment(self, places: Collection[int] | None = None) -> Moment:
+        """
+        The state that is meant, of the metadata partitions *places* or of all. Raises `NotReady`
+        where it is not known as far as that.
+        """
+        from rlmm.inspection.replaying import replay  # noqa: PLC0415  # as above
+
+        if self.is_now:
+            return await self.source.now(places, wait_s=self.wait_s, progress=self.progress)
+        return await replay(
+            self.source.log, places, self.bound_of(places),
+            timeout_s=self.timeout_s, progress=self.progress,
+        )  # fmt: skip
+
+    async def moment_with(self, holds: Holds) -> Moment:
+        """
+        The state that is meant, of all metadata partitions; where not all are ready, of those that
+        are, as long as that *holds* what is asked for. Raises `NotReady` if it does not.
+        """
+        from rlmm.cli.partly_ready import of_ready  # noqa: PLC0415  # as above
+
+        return await of_ready(self, self.moment, holds)
+
+
+def answer(asked: Asked, ask: Ask) -> None:
+    """Ask, print, and end the command with the exit code that comes of it."""
+    from rlmm.cli.answering import run  # noqa: PLC0415  # as above
+
+    run(asked, ask)

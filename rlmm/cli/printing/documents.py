@@ -1,0 +1,163 @@
+"""
+Answers for programs: JSON, JSON lines, YAML.
+
+A document is `{"schema": "rlmm/KIND/VERSION", ...head, "items": [...], ...foot}`; lines are its
+items alone. JSON has an item on each line, in ASCII, so that neither `grep` nor an old locale
+stumbles. YAML texts are written as JSON writes them unless they are plain beyond doubt.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rlmm.cli.answer import Answer
+    from rlmm.views.values import View
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*", re.ASCII)
+"""Texts that are texts in any YAML, unless they are words."""
+_ESCAPED = re.compile(r"[^ !#-\[\]-~]")
+_WORDS = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"])
+
+
+def _other_text(value: object) -> str:
+    return value.hex() if isinstance(value, bytes | bytearray) else str(value)
+
+
+_ENCODER = json.JSONEncoder(default=_other_text)
+
+
+def json_text(value: object) -> str:
+    """*value* on one line; bytes are hex."""
+    return _ENCODER.encode(value)
+
+
+def head_of(answer: Answer) -> View:
+    """What stands before the items, the name of the schema first."""
+    return {"schema": f"rlmm/{answer.kind}/{answer.version}", **answer.head}
+
+
+class JsonPrinter:
+    """One document."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self._has_items = False
+
+    def begin(self) -> Iterable[str]:
+        """See `Printer`."""
+        head = "".join(
+            f"{json_text(k)}: {json_text(v)},\n " for k, v in head_of(self._answer).items()
+        )
+        return [f'{{{head}"items": [']
+
+    def item(self, item: View) -> Iterable[str]:
+        """See `Printer`."""
+        before = ",\n  " if self._has_items else "\n  "
+        self._has_items = True
+        return [before, json_text(item)]
+
+    def pause(self) -> Iterable[str]:
+        """See `Printer`."""
+        return ()
+
+    def end(self, foot: View) -> Iterable[str]:
+        """See `Printer`."""
+        rest = "".join(f",\n {json_text(k)}: {json_text(v)}" for k, v in foot.items())
+        return ["\n ]" if self._has_items else "]", rest, "}\n"]
+
+
+class JsonLines:
+    """An item a line."""
+
+    def begin(self) -> Iterable[str]:
+        """See `Printer`."""
+        return ()
+
+    def item(self, item: View) -> Iterable[str]:
+        """See `Printer`."""
+        return [json_text(item), "\n"]
+
+    def pause(self) -> Iterable[str]:
+        """See `Printer`."""
+        return ()
+
+    def end(self, foot: View) -> Iterable[str]:
+        """See `Printer`."""
+        return ()
+
+
+class YamlPrinter:
+    """One document of YAML 1.2 that older readers take as well."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self._has_items = False
+
+    def begin(self) -> Iterable[str]:
+        """See `Printer`."""
+        return ["".join(yaml_lines(head_of(self._answer)))]
+
+    def item(self, item: View) -> Iterable[str]:
+        """See `Printer`."""
+        before = "" if self._has_items else "items:\n"
+        self._has_items = True
+        return [before, "".join(_entry(item, ""))]
+
+    def pause(self) -> Iterable[str]:
+        """See `Printer`."""
+        return ()
+
+    def end(self, foot: View) -> Iterable[str]:
+        """See `Printer`."""
+        return ["" if self._has_items else "items: []\n", "".join(yaml_lines(foot))]
+
+
+def yaml_lines(value: object, indent: str = "") -> Iterator[str]:
+    """The lines of a mapping or a list that is not empty."""
+    if isinstance(value, dict):
+        for name, one in value.items():
+            if _is_nested(one):
+                yield f"{indent}{yaml_scalar(str(name))}:\n"
+                yield from yaml_lines(one, f"{indent}  ")
+            else:
+                yield f"{indent}{yaml_scalar(str(name))}: {yaml_scalar(one)}\n"
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _entry(one, indent)
+
+
+def _entry(value: object, indent: str) -> Iterator[str]:
+    """One entry of a list: what is in it begins behind the dash."""
+    if not _is_nested(value):
+        yield f"{indent}- {yaml_scalar(value)}\n"
+        return
+    for number, line in enumerate(yaml_lines(value, f"{indent}  ")):
+        yield line if number else f"{indent}- {line[len(indent) + 2 :]}"
+
+
+def _is_nested(value: object) -> bool:
+    return isinstance(value, (dict, list, tuple)) and bool(value)
+
+
+def yaml_scalar(value: object) -> str:
+    """A value without anything in it, as every version of YAML reads it."""
+    match value:
+        case str():
+            is_plain = _PLAIN.fullmatch(value) and value.lower() not in _WORDS
+            return value if is_plain else f'"{_ESCAPED.sub(_escape, value)}"'
+        case float():
+            text = json_text(value)
+            return text.replace("e", ".0e") if "e" in text and "." not in text else text
+    return json_text(value)
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if code > 0xFFFF:
+        return f"\\U{code:08x}"
+    return f"\\u{code:04x}" if code > 0xFF else f"\\x{code:02x}"

@@ -1,0 +1,86 @@
+"""
+Answers for spreadsheets and for `cut` and `awk`: every column, values as they are.
+
+CSV quotes as RFC 4180 does, with line feeds; TSV writes tab, line feed and backslash as `\\t`,
+`\\n` and `\\\\`, so that a line is a row and a tab a column.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.cli.answer import Form
+from rlmm.cli.printing.cells import epochs_text, plain_text, value_at
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from rlmm.cli.answer import Answer
+    from rlmm.cli.printing.settings import PrintSettings
+    from rlmm.views.values import View
+
+_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+
+
+def csv_field(text: str) -> str:
+    """*text* in quotes where it needs some."""
+    if any(character in text for character in ',"\r\n') or text != text.strip():
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def tsv_field(text: str) -> str:
+    """*text* without anything that ends a column or a line."""
+    return text.translate(_ESCAPES)
+
+
+class _Separated:
+    """Rows with something between the columns."""
+
+    def __init__(
+        self, answer: Answer, settings: PrintSettings, between: str, field: Callable[[str], str]
+    ) -> None:
+        self._columns = [one for one in answer.columns if one.made_of is None]
+        self._has_headers = settings.has_headers
+        self._between = between
+        self._field = field
+
+    def begin(self) -> Iterable[str]:
+        """See `Printer`; headers are the names that JSON has."""
+        return [self._row(one.key for one in self._columns)] if self._has_headers else []
+
+    def item(self, item: View) -> Iterable[str]:
+        """See `Printer`."""
+        return [self._row(_text(value_at(item, one.key), one.form) for one in self._columns)]
+
+    def pause(self) -> Iterable[str]:
+        """See `Printer`."""
+        return ()
+
+    def end(self, foot: View) -> Iterable[str]:
+        """See `Printer`."""
+        return ()
+
+    def _row(self, texts: Iterable[str]) -> str:
+        row = self._between.join(self._field(text) for text in texts)
+        return f"{row}\n" if row or self._between == "\t" else '""\n'  # no row is an empty line
+
+
+def _text(value: object, form: Form) -> str:
+    if form is Form.EPOCHS and isinstance(value, list):
+        return epochs_text(value)
+    return value.hex() if isinstance(value, bytes) else plain_text(value)
+
+
+class CsvPrinter(_Separated):
+    """Commas between the columns."""
+
+    def __init__(self, answer: Answer, settings: PrintSettings) -> None:
+        super().__init__(answer, settings, ",", csv_field)
+
+
+class TsvPrinter(_Separated):
+    """Tabs between the columns."""
+
+    def __init__(self, answer: Answer, settings: PrintSettings) -> None:
+        super().__init__(answer, settings, "\t", tsv_field)

@@ -1,0 +1,162 @@
+"""
+An answer, its items one by one, through a printer and out.
+
+What is written is held back for a moment at most, so that millions of lines are quick and single
+ones are seen. When nobody reads any more, nothing more is written; an exit code that depends on the
+items is still found out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import sys
+import time
+from collections.abc import AsyncIterable
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Final, TextIO
+
+from rlmm.cli.printing.documents import head_of, json_text
+from rlmm.cli.printing.printers import printer_for
+from rlmm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+
+    from rlmm.cli.answer import Answer
+    from rlmm.cli.printing.printers import Printer
+    from rlmm.cli.printing.settings import PrintSettings
+    from rlmm.views.values import View
+
+HELD_S: Final = 0.1
+"""Longest time that what is known is not written."""
+HELD_CHARACTERS: Final = 64 * 1024
+
+
+class NobodyReads(Exception):
+    """Whoever read the output has gone."""
+
+
+class Out:
+    """Texts to a stream, many at a time; raises `NobodyReads` where its other end is closed."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream: TextIO | None = sys.stdout if stream is None else stream
+        self._held: list[str] = []
+        self._characters = 0
+        self._since_s = 0.0
+
+    @property
+    def is_due(self) -> bool:
+        """Whether what is held has been held long enough."""
+        return bool(self._held) and (
+            self._characters >= HELD_CHARACTERS or time.monotonic() - self._since_s >= HELD_S
+        )
+
+    def add(self, texts: Iterable[str]) -> None:
+        """Take texts."""
+        for text in texts:
+            if not self._held:
+                self._since_s = time.monotonic()
+            self._held.append(text)
+            self._characters += len(text)
+
+    def flush(self) -> None:
+        """Write what is held. Raises `ConfigError` where it cannot be, as on a full disk."""
+        text = "".join(self._held)
+        self._held.clear()
+        self._characters = 0
+        if self._stream is None or self._stream.closed:
+            raise NobodyReads
+        encoding = self._stream.encoding or "utf-8"
+        try:
+            self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+            self._stream.flush()
+        except OSError as error:
+            if error.errno in {errno.EPIPE, errno.EBADF}:
+                raise NobodyReads from error
+            msg = f"the output cannot be written: {error.strerror}"
+            raise ConfigError(msg) from error
+
+
+async def write_answer(
+    answer: Answer,
+    settings: PrintSettings,
+    stream: TextIO | None = None,
+    *,
+    on_nobody: Callable[[], None] | None = None,
+) -> int:
+    """
+    Print all of *answer*; the exit code. Raises what its items raise. *on_nobody* is called when
+    nobody reads any more.
+    """
+    printer, out = printer_for(answer, settings), Out(stream)
+    async with aclosing(_each(answer.items)) as items:
+        try:
+            out.add(printer.begin())
+            await _write_items(items, printer, out)
+            out.add(printer.end({} if answer.foot is None else answer.foot()))
+            out.flush()
+        except NobodyReads:
+            if on_nobody is not None:
+                on_nobody()
+            if not callable(answer.exit_code):
+                return answer.exit_code
+            async for _ in items:
+                pass
+    return answer.exit_code() if callable(answer.exit_code) else answer.exit_code
+
+
+async def document_of(answer: Answer) -> str:
+    """All of *answer* as one line of JSON."""
+    async with aclosing(_each(answer.items)) as items:
+        every = [item async for item in items]
+    foot = {} if answer.foot is None else answer.foot()
+    return json_text({**head_of(answer), "items": every, **foot})
+
+
+async def _write_items(items: AsyncIterator[View], printer: Printer, out: Out) -> None:
+    """Each item as it comes; what is held is written, too, while the next one is waited for."""
+    loop = asyncio.get_running_loop()
+    trouble: list[BaseException] = []
+    timer: asyncio.TimerHandle | None = None
+
+    def write_held() -> None:
+        nonlocal timer
+        if timer is not None:
+            timer.cancel()
+            timer = None
+        try:
+            out.add(printer.pause())
+            out.flush()
+        except (NobodyReads, ConfigError) as error:
+            trouble.append(error)
+
+    try:
+        async for item in items:
+            out.add(printer.item(item))
+            if out.is_due:
+                write_held()
+            elif timer is None:
+                timer = loop.call_later(HELD_S, write_held)
+            if trouble:
+                raise trouble[0]
+    finally:
+        if timer is not None:
+            timer.cancel()
+    if trouble:
+        raise trouble[0]
+
+
+async def _each(items: Iterable[View] | AsyncIterable[View]) -> AsyncGenerator[View, None]:
+    if not isinstance(items, AsyncIterable):
+        for item in items:
+            yield item
+        return
+    try:
+        async for item in items:
+            yield item
+    finally:
+        close = getattr(items, "aclose", None)
+        if close is not None:
+            await close()

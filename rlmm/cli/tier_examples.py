@@ -1,0 +1,66 @@
+"""
+What `--help` of `rlmm tier` ends with: examples to begin with, and how flags are variables.
+
+Each example is a whole command that this tree takes as it is written; a test reads them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+COLUMNS: Final = 76
+"""A line that is longer would be broken by terminals, and could not be copied."""
+
+_ARCHIVE: Final = (
+    "--log-dir /var/lib/kafka",
+    "--bootstrap-server broker:9092 --embedded archive",
+    "--store s3://bucket/kafka/",
+)
+_SIDECARS: Final = (
+    "--source-sidecar https://broker-1:7405",
+    "--source-token-file source.token --sidecar rlmm:7404",
+    "--bootstrap-server broker-1:9092 --store s3://bucket/kafka/",
+)
+
+EXAMPLES: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
+    "plan": (
+        ("rlmm tier plan", *_ARCHIVE, "--topic 'logs-*' --min-age 1d --save plan.json"),
+        ("rlmm tier plan --log-dir copied --offline", "--embedded archive --store /mnt/archive"),
+    ),
+    "run": (
+        ("rlmm tier run", *_ARCHIVE, "--plan plan.json"),
+        ("rlmm tier run", *_SIDECARS, "--master spark://master:7077 --max-mb-per-s 200"),
+        ("rlmm tier run --adopt --topic orders", *_SIDECARS),
+        (
+            "rlmm tier run --no-spark --log-dir copied --offline",
+            "--embedded archive --store /mnt/archive --report report.json",
+        ),
+    ),
+    "status": (
+        ("rlmm tier status --store s3://bucket/kafka/",),
+        ("rlmm tier status --store /mnt/archive --output json",),
+    ),
+    "pause": (("rlmm tier pause --store s3://bucket/kafka/", "20260131T010000Z-worker-1-3f9a2c"),),
+    "sweep": (
+        ("rlmm tier sweep --store s3://bucket/kafka/ --older-than 2d",),
+        ("rlmm tier sweep --store s3://bucket/kafka/ --older-than 2d --end",),
+    ),
+    "adopt resume": (("rlmm tier adopt resume orders", *_SIDECARS),),
+    "adopt abort": (("rlmm tier adopt abort orders", *_SIDECARS),),
+}
+"""Of each command: examples, each of one line or of several that belong together."""
+
+
+def ending(command: str) -> str:
+    """What stands below the flags of *command*."""
+    written = "\n\n".join(f"\b\n{_continued(lines)}" for lines in EXAMPLES[command])
+    prefix = f"RLMM_TIER_{command.upper().replace(' ', '_')}"
+    return (
+        f"Examples:\n\n{written}\n\n"
+        f"Every flag is an environment variable as well: --store is {prefix}_STORE. What may be"
+        " repeated is parted by blanks there, and folders by colons; a switch is 1 or 0."
+    )
+
+
+def _continued(lines: tuple[str, ...]) -> str:
+    return " \\\n".join(line if number == 0 else f"    {line}" for number, line in enumerate(lines))

@@ -1,0 +1,128 @@
+"""
+What a cluster says of its topics, brokers and offsets, as far as anybody could ask it. Pure.
+
+Missing is unknown, never zero: whatever a broker did not tell, or our rights do not reach, is not
+there or `None`, and checks that need it say that they could not be made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from rlmm.metadata.ids import TopicIdPartition, Uuid
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """The value of a setting, and whether it was set for this very topic or broker."""
+
+    value: str | None
+    """None for one that is secret."""
+    is_explicit: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionPlace:
+    """Where a partition is."""
+
+    leader: int | None
+    leader_epoch: int | None
+    replicas: tuple[int, ...]
+    in_sync: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFacts:
+    """One topic of the cluster."""
+
+    name: str
+    topic_id: Uuid
+    partitions: Mapping[int, PartitionPlace]
+    settings: Mapping[str, Setting] | None = None
+    """None where nobody told them."""
+    is_internal: bool = False
+
+    def setting(self, name: str) -> str | None:
+        """The value of one setting; None where it is not known."""
+        found = (self.settings or {}).get(name)
+        return None if found is None else found.value
+
+    @property
+    def is_tiered(self) -> bool:
+        """Whether its brokers keep old segments remotely."""
+        return self.setting("remote.storage.enable") == "true"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionOffsets:
+    """
+    The ends of a user partition, as its leader tells them; in Kafka's words. What a broker does not
+    know, or a version does not have, is None; *latest_tiered* is -1 where nothing is.
+    """
+
+    earliest: int | None = None
+    earliest_local: int | None = None
+    latest: int | None = None
+    """The high watermark."""
+    last_stable: int | None = None
+    latest_tiered: int | None = None
+    earliest_pending_upload: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogDir:
+    """A log folder of a broker: its disk, and the bytes of each partition in it."""
+
+    broker: int
+    path: str
+    total_bytes: int | None
+    usable_bytes: int | None
+    sizes: Mapping[tuple[str, int], int]
+    """By topic name and partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """What our credentials may do there, by operation in Kafka's words; None: not told."""
+
+    on_cluster: frozenset[str] | None = None
+    on_topic: Mapping[str, frozenset[str] | None] = field(default_factory=dict)
+
+
+class Cluster(Protocol):
+    """A cluster that can be asked. Nothing here changes anything. Errors are those of a log."""
+
+    async def cluster_id(self) -> str:
+        """Who it is."""
+        ...
+
+    async def brokers(self) -> Collection[int]:
+        """Ids of the brokers that are there."""
+        ...
+
+    async def topics(self, names: Collection[str] | None = None) -> Mapping[str, TopicFacts]:
+        """Topics by name, all without *names*, settings included; those that are absent are not
+        there."""
+        ...
+
+    async def broker_settings(self, broker: int) -> Mapping[str, Setting] | None:
+        """The settings of a broker; None where it does not tell them."""
+        ...
+
+    async def offsets(
+        self, partitions: Collection[TopicIdPartition]
+    ) -> Mapping[TopicIdPartition, PartitionOffsets]:
+        """The ends of each; whoever was not told about is not there."""
+        ...
+
+    async def log_dirs(self) -> list[LogDir]:
+        """Every log folder of every broker that tells."""
+        ...
+
+    async def rights(self, topics: Collection[str]) -> Rights:
+        """What our credentials may do."""
+        ...

@@ -1,0 +1,124 @@
+"""Which events of the metadata topic are meant. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from rlmm.errors import InvalidArgument
+from rlmm.inspection.selection import EVERYTHING
+from rlmm.metadata.events import PartitionDelete, SegmentSnapshot, SegmentUpdate
+from rlmm.metadata.segment import SegmentMetadata
+from rlmm.metadata.verdicts import (
+    Applied,
+    Duplicate,
+    Rejected,
+    RejectReason,
+    Remark,
+    Undecodable,
+    UndecodableReason,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from rlmm.inspection.happened import Happened
+    from rlmm.inspection.selection import PartitionFilter
+    from rlmm.metadata.ids import Uuid
+
+
+class EventKind(StrEnum):
+    """What kind of record it is."""
+
+    SEGMENT = "segment"
+    """The first record of a copy."""
+    UPDATE = "update"
+    PARTITION_DELETE = "partition-delete"
+    SNAPSHOT = "snapshot"
+    UNREADABLE = "unreadable"
+    """Nobody can say; poison, tombstones, damaged batches."""
+
+
+VERDICTS = ("applied", "duplicate", "rejected", "undecodable")
+VERDICT_WORDS = frozenset(
+    {*VERDICTS, *map(str, Remark), *map(str, RejectReason), *map(str, UndecodableReason)}
+)
+"""What a verdict can be asked for by: itself, its reason, or a remark on it."""
+
+
+def kind_of(happened: Happened) -> EventKind:
+    """What kind of record it is."""
+    match happened.event:
+        case SegmentMetadata():
+            return EventKind.SEGMENT
+        case SegmentUpdate():
+            return EventKind.UPDATE
+        case PartitionDelete():
+            return EventKind.PARTITION_DELETE
+        case SegmentSnapshot():
+            return EventKind.SNAPSHOT
+    return EventKind.UNREADABLE
+
+
+def words_of(happened: Happened) -> tuple[str, str | None]:
+    """The verdict, and its reason or the remark on it."""
+    match happened.verdict:
+        case Applied(remark=remark):
+            return "applied", None if remark is None else str(remark)
+        case Duplicate():
+            return "duplicate", None
+        case Rejected(reason=reason):
+            return "rejected", str(reason)
+        case Undecodable(reason=why):
+            return "undecodable", str(why)
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    """Those that every one of these allows; what is empty, or None, allows all."""
+
+    partitions: PartitionFilter = EVERYTHING
+    kinds: frozenset[EventKind] = frozenset()
+    states: frozenset[str] = frozenset()
+    """Names of the states that an event asks for."""
+    verdicts: frozenset[str] = frozenset()
+    brokers: frozenset[int] = frozenset()
+    segment: Uuid | None = None
+
+    @property
+    def needs_verdicts(self) -> bool:
+        """Whether it can be judged only by who knows what became of each event."""
+        return bool(self.verdicts - {"undecodable", *map(str, UndecodableReason)})
+
+    def is_about(self, happened: Happened) -> bool:
+        """Whether it is about a user partition, or the segment, that is meant, whatever it says."""
+        if self.segment is not None and happened.segment != self.segment:
+            return False
+        return happened.partition is not None and self.partitions.allows(happened.partition)
+
+    def allows(self, happened: Happened) -> bool:
+        """Whether it is meant."""
+        event, partition = happened.event, happened.partition
+        if self.kinds and kind_of(happened) not in self.kinds:
+            return False
+        if self.verdicts and not self.verdicts.intersection(words_of(happened)):
+            return False
+        if partition is None and self.partitions is not EVERYTHING:
+            return False
+        if partition is not None and not self.partitions.allows(partition):
+            return False
+        if self.segment is not None and happened.segment != self.segment:
+            return False
+        if self.states and (event is None or event.state.name not in self.states):
+            return False
+        return not self.brokers or (event is not None and event.broker_id in self.brokers)
+
+
+def verdict_words(words: Collection[str]) -> frozenset[str]:
+    """Checked; raises `InvalidArgument` for a word that no verdict has."""
+    unknown = sorted(set(words) - VERDICT_WORDS)
+    if unknown:
+        msg = f"no verdict is {unknown[0]!r}: {', '.join(VERDICTS)}, or one of their reasons"
+        raise InvalidArgument(msg)
+    return frozenset(words)

@@ -1,0 +1,90 @@
+"""
+What is known about a user partition beside its state, and what that alone explains. Pure.
+
+What nobody told is None, or nothing, and is said to be unknown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rlmm.inspection.explain_kinds import PARTITION_UNKNOWN
+from rlmm.inspection.findings import Finding
+from rlmm.inspection.stuck import TOPIC_GONE
+from rlmm.inspection.verifying import HISTORY_TRIMMED, TOPIC_RECREATED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rlmm.inspection.cluster import PartitionOffsets, TopicFacts
+    from rlmm.inspection.findings import Kind
+    from rlmm.inspection.story import Story
+    from rlmm.metadata.ids import TopicIdPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known beside the state; None, or nothing, where nobody told."""
+
+    now_ms: int
+    story: Story | None = None
+    """What the log tells; None where it was not read."""
+    log_start: int | None = None
+    """Where the log of the metadata partition begins."""
+    topic: TopicFacts | None = None
+    """The topic of that name in the cluster."""
+    is_cluster_known: bool = False
+    """Whether the cluster was asked; a topic that is None is then not there."""
+    offsets: PartitionOffsets | None = None
+    same_name: tuple[TopicIdPartition, ...] = ()
+    """Other user partitions of that name, by another topic id."""
+
+
+def of_topic(partition: TopicIdPartition, facts: Facts) -> Iterator[Finding]:
+    """Other topics of its name, and whether the cluster knows this one."""
+    label = f"{partition.topic}-{partition.partition}"
+    topic = facts.topic
+    if facts.is_cluster_known and (topic is None or topic.topic_id != partition.topic_id):
+        now = "has no such topic" if topic is None else f"has one with the id {topic.topic_id}"
+        detail = f"the cluster {now}, these events are of topic id {partition.topic_id}"
+        fields = {"topic": partition.topic, "topic_id": str(partition.topic_id)}
+        yield Finding(TOPIC_GONE, label, detail, fields=fields)
+    if facts.same_name:
+        others = sorted(str(one.topic_id) for one in facts.same_name)
+        detail = f"explained is topic id {partition.topic_id}; there are events of "
+        yield Finding(
+            TOPIC_RECREATED, label, detail + ", ".join(others),
+            fields={"topic": partition.topic, "topic_ids": [str(partition.topic_id), *others]},
+        )  # fmt: skip
+
+
+def of_unknown(label: str, offset: int, facts: Facts) -> Iterator[Finding]:
+    """Why nothing is known of a user partition of which no event was ever stored."""
+    topic = facts.topic
+    if not facts.is_cluster_known:
+        detail = "whether the cluster has the topic is not known"
+    elif topic is None:
+        detail = "the cluster has no such topic"
+    elif not topic.is_tiered:
+        detail = "remote.storage.enable is not true for the topic, or not told"
+    else:
+        detail = "the topic is tiered, and nothing of this partition was copied yet"
+    yield Finding(PARTITION_UNKNOWN, f"{label}@{offset}", detail)
+    if facts.log_start:
+        detail = f"it begins at offset {facts.log_start}: what was before is not known"
+        yield Finding(HISTORY_TRIMMED, "__remote_log_metadata", detail)
+
+
+def finding(
+    kind: Kind, partition: TopicIdPartition, offset: int, detail: str, **fields: object
+) -> Finding:
+    """A finding about one offset."""
+    where = {
+        "topic": partition.topic,
+        "topic_id": str(partition.topic_id),
+        "partition": partition.partition,
+        "offset": offset,
+    }
+    label = f"{partition.topic}-{partition.partition}@{offset}"
+    return Finding(kind, label, detail, fields={**where, **fields})

@@ -1,0 +1,114 @@
+"""
+Copies that a lost leader finished late, over the copy of its successor. Pure.
+
+The state alone does not tell which of two segments with the same offsets was begun first and ended
+last: the log does. Kafka looks up by who ended last, so what is found afterwards is the segment of
+the leader that was replaced.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rlmm.inspection.findings import Finding, Kind, Severity
+from rlmm.metadata.events import SegmentUpdate
+from rlmm.metadata.segment import SegmentMetadata, SegmentState
+from rlmm.metadata.verdicts import Applied, Duplicate
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from rlmm.inspection.happened import Happened
+    from rlmm.inspection.lineage import Stretch
+    from rlmm.metadata.ids import SegmentId
+
+    Pair = tuple[SegmentMetadata, SegmentMetadata, Stretch]
+    """Two finished segments with the same offsets, see `lineage.overlaps_in`."""
+
+LATE_FINISH = Kind(
+    "LATE-FINISH",
+    Severity.WARNING,
+    "a copy was finished late, over the copy of another broker",
+    "a leader that was replaced ended its upload after its successor had copied the same: look-ups "
+    "find the late segment, and stock brokers nothing where it is shorter (KAFKA-20932); one of "
+    "the two is an orphan that is paid for",
+    "nothing is lost as long as both are kept: delete none of the objects by hand; brokers that "
+    "write by `rlmm serve` are refused such an end before it is written (`copied-by-another`)",
+)
+KINDS = (LATE_FINISH,)
+
+
+@dataclass(slots=True)
+class _Copy:
+    started: int | None = None
+    finished: int | None = None
+    """The offset of its last end: one that is repeated counts as the newest as well."""
+
+
+@dataclass(slots=True)
+class Copies:
+    """When the copies of *ids* began and ended, as the events of a metadata partition go by."""
+
+    ids: Collection[SegmentId]
+    _copies: dict[SegmentId, _Copy] = field(default_factory=dict)
+
+    def tell(self, happened: Happened) -> None:
+        """One more event, in the order of their offsets."""
+        event = happened.event
+        if not isinstance(event, SegmentMetadata | SegmentUpdate) or event.id not in self.ids:
+            return
+        if not isinstance(happened.verdict, Applied | Duplicate):
+            return
+        copy = self._copies.setdefault(event.id, _Copy())
+        if isinstance(event, SegmentUpdate):
+            if event.state is SegmentState.COPY_SEGMENT_FINISHED:
+                copy.finished = happened.offset
+        else:
+            copy.started = happened.offset
+
+    def late(self, pairs: Iterable[Pair]) -> list[Finding]:
+        """The segments of *pairs* that one broker began first, and ended after the other had."""
+        found: dict[SegmentId, Finding] = {}
+        for one, other, both in pairs:
+            for late, earlier in ((one, other), (other, one)):
+                if late.id not in found and self._is_late(late, earlier):
+                    found[late.id] = self._finding(late, earlier, both)
+        return list(found.values())
+
+    def _is_late(self, late: SegmentMetadata, earlier: SegmentMetadata) -> bool:
+        if late.broker_id == earlier.broker_id:
+            return False
+        mine, its = self._copies.get(late.id, _Copy()), self._copies.get(earlier.id, _Copy())
+        if mine.started is None or its.started is None:
+            return False
+        if mine.finished is None or its.finished is None:
+            return False
+        return mine.started < its.started and its.finished < mine.finished
+
+    def _finding(self, late: SegmentMetadata, earlier: SegmentMetadata, both: Stretch) -> Finding:
+        mine, its = self._copies[late.id], self._copies[earlier.id]
+        partition = late.id.partition
+        return Finding(
+            LATE_FINISH,
+            f"{partition.topic}-{partition.partition}",
+            f"segment {late.id.uuid} of broker {late.broker_id}, begun at offset {mine.started} of "
+            f"the metadata partition and finished at {mine.finished}, has offsets {both.first} to "
+            f"{both.last} like {earlier.id.uuid}, which broker {earlier.broker_id} had finished at "
+            f"{its.finished}",
+            fields={
+                "topic": partition.topic,
+                "topic_id": str(partition.topic_id),
+                "partition": partition.partition,
+                "segment_id": str(late.id.uuid),
+                "broker_id": late.broker_id,
+                "other_segment_id": str(earlier.id.uuid),
+                "other_broker_id": earlier.broker_id,
+                "epoch": both.epoch,
+                "first_offset": both.first,
+                "last_offset": both.last,
+                "started_at": mine.started,
+                "other_finished_at": its.finished,
+                "finished_at": mine.finished,
+            },
+        )

@@ -1,0 +1,147 @@
+"""
+The leader epochs of a user partition as its segments tell them, and what of them is covered. Pure.
+
+A segment names the epochs in it and where each begins, or where the segment itself begins in its
+first one. Taken together they give the history of leaders: an epoch that begins at or before an
+older one has replaced that one, as after an unclean election. Only finished segments cover
+anything, and each only what it lists.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from rlmm.metadata.segment import SegmentState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from rlmm.metadata.segment import SegmentMetadata
+
+
+class Stretch(NamedTuple):
+    """Offsets of one leader epoch, both inclusive."""
+
+    epoch: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """Epochs by rising number with the first offset that is known of each, rising as well."""
+
+    begins: tuple[tuple[int, int], ...]
+    end: int | None
+    """The last offset of any finished segment in it."""
+    superseded: frozenset[int] = frozenset()
+    """Epochs that a later one has replaced whole."""
+
+    def stretches(self) -> Iterator[Stretch]:
+        """The offsets of each epoch, from its first known one up to the next epoch."""
+        for at, (epoch, first) in enumerate(self.begins):
+            behind = self.begins[at + 1][1] - 1 if at + 1 < len(self.begins) else self.end
+            if behind is not None and behind >= first:
+                yield Stretch(epoch, first, behind)
+
+
+def finished_of(segments: Iterable[SegmentMetadata]) -> list[SegmentMetadata]:
+    """Those that can be read."""
+    return [one for one in segments if one.state is SegmentState.COPY_SEGMENT_FINISHED]
+
+
+def covered_by(segment: SegmentMetadata) -> Iterator[Stretch]:
+    """What *segment* holds of each epoch that it lists."""
+    for at, (epoch, first) in enumerate(segment.epochs):
+        behind = segment.last_offset
+        if at + 1 < len(segment.epochs):
+            behind = segment.epochs[at + 1][1] - 1
+        if behind >= first:
+            yield Stretch(epoch, first, behind)
+
+
+def lineage_of(finished: Sequence[SegmentMetadata]) -> Lineage:
+    """The history of leaders that *finished* segments tell."""
+    firsts: dict[int, int] = {}
+    for segment in finished:
+        for stretch in covered_by(segment):
+            firsts[stretch.epoch] = min(stretch.first, firsts.get(stretch.epoch, stretch.first))
+    begins: list[tuple[int, int]] = []
+    superseded: set[int] = set()
+    for epoch, first in sorted(firsts.items()):
+        while begins and begins[-1][1] >= first:
+            superseded.add(begins.pop()[0])
+        begins.append((epoch, first))
+    ends = [
+        stretch.last
+        for segment in finished
+        for stretch in covered_by(segment)
+        if begins and stretch.epoch == begins[-1][0]
+    ]
+    return Lineage(tuple(begins), max(ends, default=None), frozenset(superseded))
+
+
+def gaps_in(lineage: Lineage, finished: Sequence[SegmentMetadata]) -> list[Stretch]:
+    """What no finished segment covers between the first offset that is known and the last."""
+    covered: dict[int, list[Stretch]] = {}
+    for segment in finished:
+        for stretch in covered_by(segment):
+            covered.setdefault(stretch.epoch, []).append(stretch)
+    return [
+        gap
+        for wanted in lineage.stretches()
+        for gap in not_in(wanted, covered.get(wanted.epoch, ()))
+    ]
+
+
+def not_in(wanted: Stretch, parts: Iterable[Stretch]) -> Iterator[Stretch]:
+    """What of *wanted* is in none of *parts*, whatever epoch these name."""
+    reached = wanted.first
+    for part in sorted(parts, key=lambda part: part.first):
+        if part.first > wanted.last:
+            break
+        if part.first > reached:
+            yield Stretch(wanted.epoch, reached, part.first - 1)
+        reached = max(reached, part.last + 1)
+    if reached <= wanted.last:
+        yield Stretch(wanted.epoch, reached, wanted.last)
+
+
+def began_behind(segment: SegmentMetadata) -> int | None:
+    """
+    Where the log began when *segment* was copied, where that lay inside it: after records were
+    deleted (`kafka-delete-records`) a leader has no epoch for what is before.
+    """
+    first = segment.epochs[0][1]
+    return first if segment.start_offset < first <= segment.last_offset else None
+
+
+def wanted_of(gaps: Iterable[Stretch], log_start: int) -> list[Stretch]:
+    """What of *gaps* is not before *log_start*: what is before it nobody asks for."""
+    return [
+        Stretch(gap.epoch, max(gap.first, log_start), gap.last)
+        for gap in gaps
+        if gap.last >= log_start
+    ]
+
+
+def overlaps_in(
+    finished: Sequence[SegmentMetadata],
+) -> list[tuple[SegmentMetadata, SegmentMetadata, Stretch]]:
+    """Neighbours that hold the same offsets of the same epoch; the earlier start comes first."""
+    by_epoch: dict[int, list[tuple[Stretch, SegmentMetadata]]] = {}
+    for segment in finished:
+        for stretch in covered_by(segment):
+            by_epoch.setdefault(stretch.epoch, []).append((stretch, segment))
+    found = []
+    for epoch, parts in by_epoch.items():
+        parts.sort(key=lambda part: (part[0].first, part[0].last, part[1].id.uuid))
+        widest = parts[0]
+        for part in parts[1:]:
+            if part[0].first <= widest[0].last:
+                last = min(part[0].last, widest[0].last)
+                found.append((widest[1], part[1], Stretch(epoch, part[0].first, last)))
+            if part[0].last > widest[0].last:
+                widest = part
+    return found

@@ -1,0 +1,112 @@
+"""
+How a look-up gets to its answer, step by step, and what a stock broker would answer. Pure.
+
+The answer is the engine's own; here it is said why. A stock broker goes by the slots alone: what
+only the rule `cover-lookup` finds, it does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from rlmm.metadata.ids import INT64_MAX, INT64_MIN, SegmentId
+
+if TYPE_CHECKING:
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.metadata.shard import EpochView, Shard
+
+
+class Rule(StrEnum):
+    """What found the answer."""
+
+    SLOT = "slot"
+    """The slot at or before the offset, as in a stock broker."""
+    COVER_LOOKUP = "cover-lookup"
+    """A finished segment without that slot; a stock broker answers nothing."""
+    NONE = "none"
+    """There is no answer."""
+
+
+class Why(StrEnum):
+    """Where the slots end without an answer."""
+
+    FOUND = "found"
+    EPOCH_UNKNOWN = "epoch-unknown"
+    """No segment lists the leader epoch."""
+    NOTHING_FINISHED = "nothing-finished"
+    """Segments list it, and no copy was ever finished."""
+    ABOVE_HIGHEST = "above-highest"
+    """No finished copy of the epoch ever reached the offset."""
+    NO_SLOT = "no-slot"
+    """No segment that holds a slot begins at or before the offset."""
+    SLOT_ENDS_BEFORE = "slot-ends-before"
+    """The one that begins there ends in this epoch before the offset."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookUp:
+    """One look-up of an offset in one leader epoch."""
+
+    epoch: int
+    offset: int
+    rule: Rule
+    why: Why
+    """Of the slots."""
+    found: SegmentMetadata | None
+    highest: int | None
+    """The largest offset of the epoch that any finished copy reached."""
+    slot_offset: int | None = None
+    """The offset of the slot that was looked at, and the segment in it."""
+    slot_segment: SegmentMetadata | None = None
+    slot_last: int | None = None
+    """Where that segment ends in this epoch, inclusive."""
+
+    @property
+    def stock(self) -> SegmentMetadata | None:
+        """What a stock broker answers."""
+        return self.found if self.rule is Rule.SLOT else None
+
+
+def look_up(shard: Shard, partition: TopicIdPartition, epoch: int, offset: int) -> LookUp:
+    """Ask *shard*, and say how it came to its answer."""
+    found = shard.segment_for(partition, epoch, offset)
+    view = shard.epoch_view(partition, epoch)
+    highest = None if view is None else view.highest
+    why = _before_slots(view, offset)
+    if view is None or why is not None:
+        rule = Rule.NONE if found is None else Rule.COVER_LOOKUP
+        return LookUp(epoch, offset, rule, why or Why.EPOCH_UNKNOWN, found, highest)
+    slot = max((first for first in view.slots if first <= offset), default=None)
+    if slot is None:
+        rule = Rule.NONE if found is None else Rule.COVER_LOOKUP
+        return LookUp(epoch, offset, rule, Why.NO_SLOT, found, highest)
+    holder = shard.segment(SegmentId(partition, view.slots[slot]))
+    assert holder is not None, "who has a slot is there"
+    last = last_in_epoch(holder, epoch)
+    is_held = offset <= last
+    rule = Rule.SLOT if is_held else Rule.NONE if found is None else Rule.COVER_LOOKUP
+    why = Why.FOUND if is_held else Why.SLOT_ENDS_BEFORE
+    return LookUp(epoch, offset, rule, why, found, highest, slot, holder, last)
+
+
+def last_in_epoch(segment: SegmentMetadata, epoch: int) -> int:
+    """
+    Where *segment* ends in *epoch*: right before its next one. Java's numbers wrap: before the
+    least offset comes the greatest.
+    """
+    for other, offset in segment.epochs:
+        if other > epoch:
+            return offset - 1 if offset > INT64_MIN else INT64_MAX
+    return segment.last_offset
+
+
+def _before_slots(view: EpochView | None, offset: int) -> Why | None:
+    """Why no slot is looked at."""
+    if view is None:
+        return Why.EPOCH_UNKNOWN
+    if view.highest is None:
+        return Why.NOTHING_FINISHED
+    return Why.ABOVE_HIGHEST if offset > view.highest else None

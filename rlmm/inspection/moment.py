@@ -1,0 +1,99 @@
+"""
+The state at one moment, whoever holds it: what every question is asked of.
+
+A service holds it in another process and gives it piece by piece, a replay holds it here. Both are
+a `Moment`, so that nobody who asks needs to know which. What concerns one user partition as a whole
+comes as a `Shard` that holds at least that one, so that look-ups are the engine's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Mapping
+
+    from rlmm.log.protocol import LogIdentity
+    from rlmm.metadata.events import PartitionDelete
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.metadata.shard import Shard
+
+PAGE = 1_000
+"""Segments that are handed on at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSummary:
+    """One user partition, in figures."""
+
+    partition: TopicIdPartition
+    metadata_partition: int
+    started: int
+    """Segments in state COPY_SEGMENT_STARTED, and so on."""
+    finished: int
+    being_deleted: int
+    size_bytes: int
+    """Of all segments in whatever state."""
+    delete: PartitionDelete | None = None
+
+    @property
+    def segments(self) -> int:
+        """All of them."""
+        return self.started + self.finished + self.being_deleted
+
+
+class Moment(Protocol):
+    """The tiered state at one moment. Asked by one task at a time."""
+
+    @property
+    def identity(self) -> LogIdentity:
+        """Whose state it is."""
+        ...
+
+    @property
+    def positions(self) -> Mapping[int, int]:
+        """
+        By metadata partition: the next offset that is not in this state any more. Those that were
+        not read are not there, and nothing is known of their user partitions.
+        """
+        ...
+
+    async def user_partitions(self) -> list[PartitionSummary]:
+        """Every user partition of which an event was applied, by topic, partition, topic id."""
+        ...
+
+    def segments(
+        self, partition: TopicIdPartition, epoch: int | None = None
+    ) -> AsyncIterator[list[SegmentMetadata]]:
+        """Its segments in whatever state, by rising start offset, then by id; in pages."""
+        ...
+
+    async def state(self, partition: TopicIdPartition) -> Shard:
+        """
+        A shard that holds all state of *partition*, at this moment; not to be changed.
+
+        Raises `UnknownPartition` where no event of it was ever applied, `NotReady` where its
+        metadata partition was not read.
+        """
+        ...
+
+
+def summary_of(shard: Shard, partition: TopicIdPartition) -> PartitionSummary:
+    """The figures of one user partition that *shard* holds."""
+    return PartitionSummary(
+        partition,
+        shard.partition,
+        *shard.segment_counts_of(partition),
+        shard.size(partition),
+        shard.partition_delete(partition),
+    )
+
+
+def in_order(summaries: Iterable[PartitionSummary]) -> list[PartitionSummary]:
+    """By topic, partition and topic id: the order in which everything is shown."""
+    return sorted(
+        summaries,
+        key=lambda one: (one.partition.topic, one.partition.partition, one.partition.topic_id),
+    )

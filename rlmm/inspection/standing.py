@@ -1,0 +1,77 @@
+"""
+How a source of the tiered state stands: in the same words for each of them. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rlmm.log.protocol import LogIdentity
+
+
+class SourceKind(StrEnum):
+    """Who is asked."""
+
+    SIDECAR = "sidecar"
+    KAFKA = "kafka"
+    FOLDERS = "folders"
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceStanding:
+    """How one metadata partition stands, in the words of every source; None: cannot be known."""
+
+    metadata_partition: int
+    state: str
+    """As the gate names it; of a replay `open`, of a folder that is not there `absent`."""
+    why: str | None
+    detail: str
+    log_start: int | None
+    position: int | None
+    target: int | None
+    log_end: int | None
+    lag_records: int | None
+    lag_s: float | None
+    """How old the last applied record is, where there are later ones; 0 where there are none."""
+    user_partitions: int | None
+    segments: Mapping[str, int] | None
+    """By state, in Kafka's names."""
+    size_bytes: int | None
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    """By reason, of what was read since the start: a state from a snapshot begins to count anew."""
+    undecodable: Mapping[str, int] = field(default_factory=dict)
+    is_history_complete: bool | None = None
+    """Whether the log was there from its beginning."""
+    snapshot_age_s: float | None = None
+    lost_records: int | None = None
+    """Records of the whole history that could not be understood: what snapshots keep of it."""
+    without_base: int | None = None
+    """Updates of segments that were not there; of the whole history, too."""
+
+    @property
+    def is_caught_up(self) -> bool:
+        """Whether it is answered from."""
+        return self.state == "open"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a source stands."""
+
+    kind: SourceKind
+    where: str
+    """An address, or folders."""
+    identity: LogIdentity | None
+    places: tuple[PlaceStanding, ...]
+    notes: tuple[str, ...] = ()
+    """What else an operator has to know: folders that are missing, a service that observes."""
+
+    @property
+    def is_caught_up(self) -> bool:
+        """Whether everything is answered from."""
+        return self.identity is not None and all(one.is_caught_up for one in self.places)

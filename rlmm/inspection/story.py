@@ -1,0 +1,160 @@
+"""
+What the log tells about one offset of a user partition: every copy that ever held it, what was
+refused, and how the partition was deleted. Pure; what is kept does not grow with the log.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from rlmm.inspection.history import Part
+from rlmm.metadata.events import PartitionDelete, SegmentUpdate
+from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
+from rlmm.metadata.verdicts import Rejected, RejectReason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rlmm.inspection.history import Line
+    from rlmm.metadata.ids import SegmentId, Uuid
+
+LINES_MAX = 40
+"""Events that are kept of one segment: half of them the first, half of them the last."""
+COPIES_MAX = 200
+"""Segments that are kept; those that came first are forgotten first."""
+REFUSED_MAX = 1_000
+"""Refused updates of segments that are not there whose ids are kept."""
+
+
+class Events:
+    """Of one segment: the first ones and the last ones."""
+
+    def __init__(self) -> None:
+        self._first: list[Line] = []
+        self._last: deque[Line] = deque(maxlen=LINES_MAX // 2)
+        self.count = 0
+
+    def add(self, line: Line) -> None:
+        """One more."""
+        self.count += 1
+        if len(self._first) < LINES_MAX // 2:
+            self._first.append(line)
+        else:
+            self._last.append(line)
+
+    def __iter__(self) -> Iterator[Line]:
+        return chain(self._first, self._last)
+
+    @property
+    def left_out(self) -> int:
+        """How many are missing between the first and the last."""
+        return self.count - len(self._first) - len(self._last)
+
+
+@dataclass(slots=True)
+class Copy:
+    """One segment that holds the offset, or did."""
+
+    started: SegmentMetadata
+    """Its first record, as it was last repeated."""
+    events: Events = field(default_factory=Events)
+    is_there: bool = True
+    """Whether it is in the state now."""
+
+    @property
+    def refused_finish(self) -> Line | None:
+        """The finish that came before its first record and was refused, if one did."""
+        for line in self.events:
+            verdict = line.happened.verdict
+            if (
+                isinstance(verdict, Rejected)
+                and verdict.reason is RejectReason.UNKNOWN_SEGMENT
+                and verdict.requested is SegmentState.COPY_SEGMENT_FINISHED
+            ):
+                return line
+        return None
+
+    def last_to(self, state: SegmentState) -> Line | None:
+        """The last event that brought it to *state*, or that ended it with that state."""
+        found = None
+        for line in self.events:
+            event = line.happened.event
+            is_own = line.part is Part.OWN and isinstance(event, SegmentMetadata | SegmentUpdate)
+            if is_own and not isinstance(line.happened.verdict, Rejected) and event is not None:
+                found = line if event.state is state else found
+        return found
+
+
+class Story:
+    """The story of *offset*, as the lines of its partition's history go by."""
+
+    def __init__(self, offset: int) -> None:
+        self._offset = offset
+        self.copies: dict[Uuid, Copy] = {}
+        """By id, in the order in which they were started."""
+        self.deletes: deque[Line] = deque(maxlen=LINES_MAX)
+        """The partition's own deletion."""
+        self.without_base = 0
+        """Updates of segments that were not there when they came."""
+        self.events = 0
+        self._refused: dict[SegmentId, list[Line]] = {}
+
+    def hear(self, line: Line) -> None:
+        """One line of the history of the whole user partition."""
+        self.events += 1
+        event = line.happened.event
+        if isinstance(event, PartitionDelete):
+            self._hear_delete(line, event)
+        elif isinstance(event, SegmentMetadata):
+            self._hear_start(line, event)
+        elif isinstance(event, SegmentUpdate):
+            self._hear_update(line, event)
+
+    def _hear_delete(self, line: Line, event: PartitionDelete) -> None:
+        self.deletes.append(line)
+        if event.state is PartitionDeleteState.DELETE_PARTITION_FINISHED:
+            for copy in self.copies.values():
+                if copy.is_there:
+                    copy.is_there = False
+                    copy.events.add(line)
+
+    def _hear_start(self, line: Line, event: SegmentMetadata) -> None:
+        uuid = event.id.uuid
+        copy = self.copies.get(uuid)
+        if copy is None:
+            if not event.start_offset <= self._offset <= event.last_offset:
+                self._refused.pop(event.id, None)
+                return
+            while len(self.copies) >= COPIES_MAX:
+                del self.copies[next(iter(self.copies))]
+            copy = self.copies[uuid] = Copy(event)
+            for before in self._refused.pop(event.id, ()):
+                copy.events.add(before)
+        elif not isinstance(line.happened.verdict, Rejected):
+            copy.started = event
+        copy.events.add(line)
+        copy.is_there = line.after is not None
+
+    def _hear_update(self, line: Line, event: SegmentUpdate) -> None:
+        verdict = line.happened.verdict
+        is_of_nobody = (
+            isinstance(verdict, Rejected) and verdict.reason is RejectReason.UNKNOWN_SEGMENT
+        )
+        self.without_base += is_of_nobody
+        copy = self.copies.get(event.id.uuid)
+        if copy is not None:
+            copy.events.add(line)
+            copy.is_there = line.after is not None
+        elif is_of_nobody:
+            kept = self._refused.setdefault(event.id, [])
+            if len(kept) < LINES_MAX:
+                kept.append(line)
+            if len(self._refused) > REFUSED_MAX:
+                del self._refused[next(iter(self._refused))]
+        for uuid in line.displaced or {}:
+            loser = self.copies.get(uuid)
+            if loser is not None:
+                loser.events.add(replace(line, part=Part.DISPLACED))

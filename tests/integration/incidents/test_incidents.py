@@ -1,0 +1,220 @@
+"""
+Ten incidents, each made of events and told by one command: as programs get it, and as the runbook
+in docs/operating.md shows it.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from rlmm.inspection.cluster import PartitionPlace, TopicFacts
+from rlmm.log.folder import TOPIC
+from rlmm.metadata.ids import Uuid
+from rlmm.metadata.segment import PartitionDeleteState
+from tests.support.builders import delete_finished, delete_started, partition_delete, tp
+from tests.support.incidents import NOW_MS, ORDERS, PAGE, Incident
+from tests.support.shared_history import START_MS
+from tests.support.three_sources import stop_the_clock
+from tests.support.told_cluster import ToldCluster, settings
+
+MARKED, BEGUN, _ = PartitionDeleteState
+HERE = Path(__file__)
+
+
+@pytest.fixture
+def incident(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Incident:
+    """An empty log, and a clock that stands still."""
+    stop_the_clock(monkeypatch, NOW_MS)
+    return Incident(tmp_path / "log")
+
+
+def test_f102_incident_when_a_copy_never_ends_then_stuck_names_it(incident: Incident) -> None:
+    """Only what was finished counts as copied."""
+    incident.copy("a", 0, 99)
+    stuck = incident.begin("b", 100, 199, broker_id=2)
+    found = incident.findings("stuck")["COPY-STALLED"]
+    assert found["fields"]["segment_id"] == str(stuck.uuid)
+    assert found["fields"]["broker_id"] == 2
+    assert "broker 2 wrote it" in found["detail"]
+    offsets = incident.ask("offsets").document
+    assert offsets is not None
+    assert [one["tier_end"] for one in offsets["items"]] == [99]
+    incident.shows_what_the_page_says("A copy never ends")
+
+
+def test_incident_when_a_shorter_copy_hides_a_segment_then_verify_names_it(
+    incident: Incident,
+) -> None:
+    """KAFKA-20932: a stock broker finds nothing at offset 150; here it is found."""
+    hidden = incident.copy("a", 0, 199)
+    incident.copy("b", 0, 99, broker_id=2)
+    found = incident.findings("verify")
+    assert set(found) == {"HIDDEN-SEGMENT", "STOCK-LOOKUP-EMPTY", "OVERLAP"}
+    assert found["HIDDEN-SEGMENT"]["fields"]["segment_id"] == str(hidden.uuid)
+    lacking = found["STOCK-LOOKUP-EMPTY"]["fields"]
+    assert (lacking["first_offset"], lacking["last_offset"]) == (100, 199)
+    assert incident.ask("segments", "find", "orders-3", "--offset", "150").exit_code == 0
+    incident.shows_what_the_page_says("A finished segment is hidden")
+
+
+def test_incident_when_offsets_are_in_no_segment_then_verify_names_them(
+    incident: Incident,
+) -> None:
+    """A consumer that comes to them gets nothing."""
+    incident.copy("a", 0, 99)
+    lost = incident.copy("b", 100, 199)
+    incident.copy("c", 200, 299)
+    incident.put(delete_started(lost, event_timestamp_ms=incident.now_ms))
+    incident.put(delete_finished(lost, event_timestamp_ms=incident.now_ms))
+    found = incident.findings("verify")
+    assert set(found) == {"LOOKUP-HOLE"}
+    fields = found["LOOKUP-HOLE"]["fields"]
+    assert (fields["first_offset"], fields["last_offset"], fields["epoch"]) == (100, 199, 0)
+    assert incident.ask("segments", "find", "orders-3", "--offset", "150").exit_code == 1
+    incident.shows_what_the_page_says("Offsets are in no segment")
+
+
+def test_f57_incident_when_a_lost_leader_finishes_late_then_verify_names_both(
+    incident: Incident,
+) -> None:
+    """Of two copies of the same, which was begun first and ended last, and by whom."""
+    late = incident.begin("old", 0, 99, broker_id=1)
+    newer = incident.copy("new", 0, 99, broker_id=2)
+    incident.end(late, broker_id=1)
+    found = incident.findings("verify")
+    assert set(found) == {"LATE-FINISH", "OVERLAP"}
+    fields = found["LATE-FINISH"]["fields"]
+    assert (fields["segment_id"], fields["broker_id"]) == (str(late.uuid), 1)
+    assert (fields["other_segment_id"], fields["other_broker_id"]) == (str(newer.uuid), 2)
+    assert (fields["started_at"], fields["other_finished_at"], fields["finished_at"]) == (0, 2, 3)
+    assert set(incident.findings("verify", "--no-history")) == {"OVERLAP"}
+    assert incident.findings("verify", "--at", str(START_MS + 2_000)) == {}
+    incident.shows_what_the_page_says("A lost leader finishes late")
+
+
+def test_f57_verify_when_asked_about_the_past_then_goes_by_the_log_up_to_there(
+    incident: Incident,
+) -> None:
+    """A repeated end counts as the newest; before it nobody was late."""
+    old = incident.copy("old", 0, 99, broker_id=1)
+    incident.copy("new", 0, 99, broker_id=2)
+    before = str(incident.now_ms - 1)
+    incident.end(old, broker_id=1)
+    assert "LATE-FINISH" in incident.findings("verify")
+    then = incident.findings("verify", "--at", before)
+    assert set(then) == {"OVERLAP"}
+
+
+def test_f65_incident_when_the_head_is_trimmed_then_verify_says_what_cannot_be_known(
+    incident: Incident,
+) -> None:
+    """Updates without a first record are dropped and counted."""
+    first, second = incident.begin("a", 0, 99), incident.begin("b", 100, 199)
+    incident.end(first)
+    incident.end(second)
+    incident.copy("c", 200, 299)
+    place = incident.records[0].place
+    incident.log_starts = {place: 2}
+    found = incident.findings("verify")
+    assert set(found) == {"HISTORY-TRIMMED"}
+    fields = {"metadata_partition": place, "log_start": 2, "updates_without_base": 2}
+    assert found["HISTORY-TRIMMED"]["fields"] == fields
+    assert incident.findings("check", "--whole-history")["HISTORY-INCOMPLETE"]
+    incident.shows_what_the_page_says("The head of the metadata topic is gone")
+
+
+def test_incident_when_a_topic_is_created_anew_then_verify_names_its_ids(
+    incident: Incident,
+) -> None:
+    """What the old one left is in nobody's way, and is paid for."""
+    old = tp("orders", 3, Uuid.of(0, 0xB0))
+    incident.copy("a", 0, 99, of=old)
+    incident.copy("b", 0, 99)
+    found = incident.findings("verify")
+    assert set(found) == {"TOPIC-RECREATED"}
+    ids = {str(old.topic_id), str(ORDERS.topic_id)}
+    assert set(found["TOPIC-RECREATED"]["fields"]["topic_ids"]) == ids
+    incident.shows_what_the_page_says("A topic was created anew")
+
+
+def test_incident_when_a_record_is_poison_then_events_show_its_bytes_and_why(
+    incident: Incident,
+) -> None:
+    """In hex, with its place, so that it can be looked for anywhere."""
+    incident.copy("a", 0, 99)
+    place = incident.records[0].place
+    incident.put_bytes(b"\x02\x00junk", place)
+    answer = incident.ask("events", "--verdict", "undecodable")
+    assert answer.document is not None
+    (item,) = answer.document["items"]
+    assert (item["metadata_partition"], item["offset"]) == (place, 2)
+    assert (item["verdict"], item["reason"]) == ("undecodable", "unknown-frame-version")
+    assert b"\x02\x00junk".hex() in str(item)
+    incident.shows_what_the_page_says("A record that nobody can read")
+
+
+def test_f116_incident_when_a_topic_deletion_stops_then_stuck_says_what_is_left(
+    incident: Incident,
+) -> None:
+    """The topic id, its bytes and its last event, until every segment is gone."""
+    ids = [incident.copy(label, start, start + 99) for start, label in ((0, "a"), (100, "b"))]
+    for state in (MARKED, BEGUN):
+        incident.put(partition_delete(state, ORDERS, event_timestamp_ms=incident.now_ms))
+    incident.put(delete_started(ids[0], event_timestamp_ms=incident.now_ms))
+    incident.put(delete_finished(ids[0], event_timestamp_ms=incident.now_ms))
+    found = incident.findings("stuck")
+    assert set(found) == {"TOPIC-DELETE-UNFINISHED"}
+    fields = found["TOPIC-DELETE-UNFINISHED"]["fields"]
+    assert fields["topic_id"] == str(ORDERS.topic_id)
+    assert (fields["segments"], fields["size_bytes"]) == (1, 1_048_576)
+    incident.shows_what_the_page_says("A topic deletion stopped half-way")
+
+
+def test_f44_incident_when_the_partition_count_was_changed_then_verify_says_where_brokers_look(
+    incident: Incident,
+) -> None:
+    """Brokers that count otherwise look for the events elsewhere."""
+    for number in range(4):
+        one = incident.begin(f"s{number}", 0, 99, of=tp("orders", number))
+        incident.end(one)
+    before = list(incident.records)
+    incident.records.clear()
+    incident.partition_count = 5
+    incident.records += before
+    answer = incident.ask("verify")
+    assert answer.exit_code == 1
+    assert answer.document is not None
+    items = answer.document["items"]
+    assert {item["code"] for item in items} == {"WRONG-PLACE"}
+    assert all(item["fields"]["metadata_partition"] != item["fields"]["expected"] for item in items)
+    incident.shows_what_the_page_says("The number of metadata partitions was changed")
+
+
+def test_f70_incident_when_one_replica_acknowledges_then_doctor_says_what_to_set(
+    incident: Incident, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reason and the fix; nothing is changed."""
+    metadata = TopicFacts(
+        TOPIC, Uuid.of(1, 1), {n: PartitionPlace(1, 0, (1, 2, 3), (1, 2, 3)) for n in range(3)},
+        settings(min_insync_replicas="1", cleanup_policy="delete", retention_ms="-1",
+                 retention_bytes="-1", unclean_leader_election_enable="false"),
+        is_internal=True,
+    )  # fmt: skip
+    incident.copy("a", 0, 99)
+    incident.beside(ToldCluster({TOPIC: metadata}), monkeypatch)
+    found = incident.findings("doctor")
+    assert found["MIN-ISR-1"]["subject"] == TOPIC
+    assert "min.insync.replicas=2" in found["MIN-ISR-1"]["fix"]
+    incident.shows_what_the_page_says("The metadata topic is acknowledged by one replica")
+
+
+def test_runbook_when_read_then_every_incident_of_it_is_made_here() -> None:
+    """Ten pages, each with a command that was seen to say what the page shows."""
+    _, _, behind = PAGE.read_text(encoding="utf-8").partition("\n## Incidents\n")
+    titles = re.findall(r"^### (.+)$", behind.partition("\n## ")[0], re.MULTILINE)
+    shown = re.findall(r'shows_what_the_page_says\("(.+?)"\)', HERE.read_text(encoding="utf-8"))
+    assert sorted(titles) == sorted(shown)
+    assert len(titles) == 10

@@ -1,0 +1,158 @@
+"""
+What commands say that cannot look: one line on standard error, which names what is wrong and the
+way out, nothing on standard output, and an exit code that a script can go by.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.access.door import Door
+from rlmm.access.settings import AccessSettings, TlsSettings
+from rlmm.errors import ConfigError, NotPermitted, NotReady, SidecarUnavailable
+from tests.support.builders import finished, segment_id, started
+from tests.support.inspected_questions import WITHOUT_QUESTION, one_of_each, reading_commands
+from tests.support.shared_history import SharedHistory, TopicIds
+from tests.support.sidecar_sources import served_world, world_of
+from tests.support.sidecars import listening
+from tests.support.three_sources import called
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+    from tests.support.inspected_questions import Question
+
+IDS = TopicIds.made_up()
+QUESTIONS = one_of_each(SharedHistory(IDS))
+NEED_THE_LOG = {"history", "events", "diff", "rehearse-compaction"}
+"""Commands that are nothing without the log."""
+
+
+def free_port() -> int:
+    """One where nobody listens."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+def require_one_line(result: Result, exit_code: int, *words: str) -> None:
+    """It ended with *exit_code* and a line that has all of *words*."""
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("rlmm: ")
+    assert all(word in line for word in words), line
+    assert result.exit_code == exit_code
+
+
+def test_questions_when_asked_of_nobody_then_are_of_every_command() -> None:
+    """So none of the tables here leaves one out."""
+    commands = {name for name, _ in reading_commands()}
+    others = {one for one in WITHOUT_QUESTION if one.startswith("tier")}
+    assert {one.command for one in QUESTIONS} == commands - others
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda one: one.command)
+def test_command_when_no_service_is_there_then_says_where_and_what_else_there_is(
+    question: Question, tmp_path: Path
+) -> None:
+    """By its socket, and by an address where nobody listens: exit code 3."""
+    code = SidecarUnavailable.exit_code
+    assert code == 3
+    path = str(tmp_path / "rlmm.sock")
+    result = called(*question.words, "--sidecar", path)
+    require_one_line(result, code, path, "--bootstrap-server", "--log-dirs")
+    port = str(free_port())
+    result = called(*question.words, "--sidecar", f"127.0.0.1:{port}")
+    require_one_line(result, code, port, "Connection refused")
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda one: one.command)
+def test_command_when_the_folder_is_of_something_else_then_says_what_is_looked_for(
+    question: Question, tmp_path: Path
+) -> None:
+    """Another topic's, an empty one, none at all: exit code 2, and nothing is made there."""
+    assert ConfigError.exit_code == 2
+    other, empty, absent = tmp_path / "other", tmp_path / "empty", tmp_path / "absent"
+    (other / "orders-0").mkdir(parents=True)
+    empty.mkdir()
+    looked_for = "__remote_log_metadata-N"
+    require_one_line(called(*question.words, "--log-dirs", str(other)), 2, looked_for, "orders-0")
+    require_one_line(called(*question.words, "--log-dirs", str(empty)), 2, looked_for, "empty")
+    require_one_line(called(*question.words, "--log-dirs", str(absent)), 2, "does not exist")
+    assert sorted(one.name for one in tmp_path.rglob("*")) == ["empty", "orders-0", "other"]
+
+
+@pytest.mark.parametrize("command", ["status", "doctor"])
+def test_command_when_no_cluster_is_there_then_says_so_once(
+    command: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody listens; exit code 3, and no line of a log beside that."""
+    address = f"127.0.0.1:{free_port()}"
+    result = called(command, "--bootstrap-server", address, "--timeout", "1s")
+    require_one_line(result, 3, address, "nobody listens there", "--command-config")
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda one: one.command)
+def test_command_when_a_configuration_of_java_cannot_be_read_then_names_the_file(
+    question: Question, tmp_path: Path
+) -> None:
+    """Before anything is connected to: exit code 2."""
+    path = tmp_path / "client.properties"
+    flags = ("--bootstrap-server", "127.0.0.1:1", "--command-config", str(path))
+    require_one_line(called(*question.words, *flags), 2, str(path))
+
+
+async def test_command_when_the_token_is_wrong_then_every_one_is_refused(tmp_path: Path) -> None:
+    """Whoever shows a token must show a known one: exit code 3."""
+    token = tmp_path / "token"
+    token.write_text("nobody-knows-it-0123456789abcdef")
+    token.chmod(0o600)
+    world = world_of(started(1), finished(1))
+    async with (
+        world.engine() as engine,
+        listening(engine, door=Door(AccessSettings(), TlsSettings())) as served,
+    ):
+        for one in QUESTIONS:
+            flags = ("--sidecar", str(served.path), "--token-file", str(token))
+            result = await asyncio.to_thread(called, *one.words, *flags)
+            require_one_line(result, NotPermitted.exit_code, "token")
+            assert "nobody-knows" not in result.stderr
+
+
+async def test_command_when_the_role_is_reader_then_the_log_is_told_to_nobody() -> None:
+    """The past needs the role admin, and the line says so."""
+    world = world_of(started(1), finished(1))
+    async with served_world(world, role="reader") as (_, served):
+        for one in QUESTIONS:
+            if one.command not in NEED_THE_LOG:
+                continue
+            result = await asyncio.to_thread(called, *one.words, "--sidecar", str(served.path))
+            require_one_line(result, NotPermitted.exit_code, "admin")
+        result = await asyncio.to_thread(called, "status", "--sidecar", str(served.path))
+        assert result.exit_code == 0
+
+
+async def test_command_when_the_service_is_not_caught_up_then_none_answers_from_a_part() -> None:
+    """Exit code 4 and no half of an answer; `status` shows how far it is."""
+    world = world_of(started(segment_id("o0-b", IDS.of_orders(0))))
+    is_shown = {"status", "check", "support-bundle", "doctor", "lag", "preflight reassign"}
+    for place in range(world.partition_count):
+        world.script.stall(place)
+    async with served_world(world, is_ready=False) as (_, served):
+        for one in QUESTIONS:
+            if one.command in is_shown | NEED_THE_LOG:
+                continue
+            result = await asyncio.to_thread(called, *one.words, "--sidecar", str(served.path))
+            require_one_line(result, NotReady.exit_code, "--wait")
+        result = await asyncio.to_thread(called, "status", "--sidecar", str(served.path))
+        assert result.exit_code == NotReady.exit_code
+        assert re.search(r'"is_caught_up": false', result.stdout)

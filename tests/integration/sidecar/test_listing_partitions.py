@@ -1,0 +1,220 @@
+"""Every user partition of a metadata partition, by page: to who may see all, and to who may not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.assignment import Assignment
+from rlmm.errors import InvalidArgument, NotAssigned, NotReady
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.segment import PartitionDeleteState
+from rlmm.sidecar import looking
+from rlmm.wire.looking import read_summary_page
+from tests.support.builders import (
+    delete_started,
+    finished,
+    partition_delete,
+    segment_id,
+    started,
+    tp,
+)
+from tests.support.engines import World, until, until_open
+from tests.support.frames import FrameClient, greeted, wire
+from tests.support.sidecars import RoleDoor, listening
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rlmm.engine import Engine
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.wire.looking import Summary
+
+MARKED = PartitionDeleteState.DELETE_PARTITION_MARKED
+FINISHED = PartitionDeleteState.DELETE_PARTITION_FINISHED
+
+
+async def listed(
+    client: FrameClient, place: int = 0, limit: int = 1_000
+) -> tuple[list[Summary], int, bool]:
+    """All pages of a metadata partition; how many there were, and whether all were whole."""
+    found: list[Summary] = []
+    after, pages, is_whole = None, 0, True
+    while True:
+        page = read_summary_page(await client.call("list_partitions", place, after, limit))
+        found += page.summaries
+        pages, is_whole = pages + 1, is_whole and page.is_whole
+        assert len(page.summaries) <= limit
+        after = page.after
+        if after is None:
+            return found, pages, is_whole
+
+
+def fill(world: World, count: int, name: str = "orders") -> list[TopicIdPartition]:
+    """User partitions with a segment each."""
+    found = [tp(name, number) for number in range(count)]
+    for one in found:
+        world.store(started(segment_id(1, one)))
+    return found
+
+
+async def test_partitions_then_are_told_in_figures_once_each_by_rising_key() -> None:
+    """Counts by state, bytes, deletion; also of what is deleted and only remembered."""
+    world, gone = World(1), tp("gone", 3)
+    every = [*fill(world, 23), gone]
+    for label in (2, 3):
+        world.store(
+            started(segment_id(label, every[0]), label * 100, label * 100 + 9, size_bytes=5)
+        )
+        world.store(finished(segment_id(label, every[0])))
+    world.store(delete_started(segment_id(3, every[0])))
+    world.store(partition_delete(MARKED, every[1]))
+    world.store(*(partition_delete(state, gone) for state in PartitionDeleteState))
+    async with world.engine() as engine, listening(engine) as served:
+        await until_open(engine, 0)
+        async with greeted(served.path) as client:
+            for limit in (1, 7, 24):
+                found, pages, is_whole = await listed(client, limit=limit)
+                assert pages == -(-24 // limit)
+                assert is_whole
+                assert [one.partition for one in found] == sorted(every, key=lambda one: one.key)
+            told = {one.partition: one for one in (await listed(client))[0]}
+            page = read_summary_page(await client.call("list_partitions", 0, None, 1))
+            assert page.position == world.topic.partitions[0].next_offset
+    assert told[every[0]][1:] == (1, 1, 1, 1024 + 5 + 5, None)
+    assert told[every[1]][1:] == (1, 0, 0, 1024, partition_delete(MARKED, every[1]))
+    assert told[gone][1:] == (0, 0, 0, 0, partition_delete(FINISHED, gone))
+
+
+async def test_partitions_when_a_page_has_no_room_for_their_names_then_comes_in_more() -> None:
+    """Names may be long; a page fits into a frame, and one of them always does."""
+    world = World(1)
+    every = [tp("n" * 20_000, number) for number in range(12)]
+    for one in every:
+        world.store(started(segment_id(1, one)))
+    async with world.engine() as engine, listening(engine, frame_bytes_max=65_536) as served:
+        await until_open(engine, 0)
+        async with greeted(served.path) as client:
+            found, pages, _ = await listed(client)
+    assert [one.partition for one in found] == sorted(every, key=lambda one: one.key)
+    assert pages == 4
+
+
+async def test_partitions_when_the_metadata_partition_is_not_open_then_not_ready() -> None:
+    """Nothing is told of a history that is not read; what is not read here at all is not ours."""
+    world = World(2)
+    mine = world.partition_on(0)
+    world.store(started(segment_id(1, mine)))
+    world.script.stall(0)
+    async with (
+        world.engine(assignment=Assignment.of_user([mine])) as engine,
+        listening(engine) as served,
+        greeted(served.path) as client,
+    ):
+        with pytest.raises(NotReady) as refused:
+            await client.call("list_partitions", 0, None, 10)
+        assert refused.value.metadata_partition == 0
+        world.script.resume(0)
+        await until_open(engine, 0)
+        assert (await listed(client))[0][0].partition == mine
+        with pytest.raises(NotAssigned):
+            await client.call("list_partitions", 1, None, 10)
+        with pytest.raises(InvalidArgument, match="there is no metadata partition 2"):
+            await client.call("list_partitions", 2, None, 10)
+        world.script.recreate_topic()
+        await until(lambda: engine.identity == world.topic.identity)
+        await until_open(engine, 0)
+        assert await listed(client) == ([], 1, True)
+
+
+async def test_partitions_when_some_are_not_assigned_then_only_an_administrator_sees_all() -> None:
+    """Whoever is shown a part is told that it is one."""
+    world = World(1)
+    every = fill(world, 9)
+    assignment = Assignment.of_user(every[:4])
+    async with world.engine(assignment=assignment) as engine:
+        await until_open(engine, 0)
+        async with (
+            listening(engine, door=RoleDoor("reader")) as served,
+            greeted(served.path) as reader,
+            greeted(served.path, token="admin") as admin,
+        ):
+            found, _, is_whole = await listed(admin, limit=2)
+            assert (len(found), is_whole) == (9, True)
+            found, _, is_whole = await listed(reader, limit=2)
+            assert {one.partition for one in found} == set(every[:4])
+            assert not is_whole
+
+
+async def test_partitions_when_a_broker_asks_then_it_sees_its_own() -> None:
+    """As of every question; before it has said what it has it sees none, and hears that."""
+    world = World(1)
+    every = fill(world, 6)
+    async with (
+        world.engine(assignment=Assignment.awaited()) as engine,
+        listening(engine, follows_brokers=True) as served,
+        greeted(served.path, broker_id=1) as one,
+        greeted(served.path, broker_id=2) as two,
+    ):
+        await one.call("assign", [wire(every[0])], [wire(every[1])], True)
+        await until_open(engine, 0)
+        found, _, is_whole = await listed(one)
+        assert ({one.partition for one in found}, is_whole) == (set(every[:2]), False)
+        assert await listed(two) == ([], 1, False)
+
+
+async def test_partitions_when_there_are_very_many_then_others_have_their_turns_between(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Counted in turns: no step looks through more than a piece of them."""
+    monkeypatch.setattr(looking, "_PIECE", 10)
+    world = World(1)
+    every = fill(world, 300)
+    async with world.engine() as engine, listening(engine) as served:
+        await until_open(engine, 0)
+        async with greeted(served.path) as client, greeted(served.path) as neighbour:
+            asked = client.send("list_partitions", 0, None, 1_000)
+            await neighbour.call("ping")
+            statistics = served.sidecar.statistics()
+            assert statistics.waiting == 1
+            assert statistics.answered["list_partitions"] == 0
+            answer = await client.answer(asked)
+            assert len(read_summary_page(answer.result).summaries) == len(every)
+
+
+async def test_partitions_when_the_gate_closes_while_they_are_looked_through_then_no_page() -> None:
+    """Nothing is told of a state that is not answered from any more, be it that there is none."""
+    closing: list[Engine] = []
+
+    class Closing(PythonShard):
+        def partitions(self) -> Iterator[TopicIdPartition]:
+            for partition in super().partitions():
+                for engine in closing:
+                    engine.reconcile(Assignment.nothing())
+                yield partition
+
+    world = World(1)
+    fill(world, 9)
+    async with world.engine(make_shard=Closing) as engine, listening(engine) as served:
+        await until_open(engine, 0)
+        async with greeted(served.path) as client:
+            assert len((await listed(client))[0]) == 9
+            closing.append(engine)
+            with pytest.raises((NotReady, NotAssigned)):
+                await client.call("list_partitions", 0, None, 1_000)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [(-1, None, 1), (0, "x", 1), (0, bytes(40_000), 1), (0, None, 0), (True, None, 1), (0, None)],
+)
+async def test_partitions_when_asked_for_wrongly_then_refused(args: Any) -> None:
+    """Before anything is looked at."""
+    world = World(1)
+    async with world.engine() as engine, listening(engine) as served:
+        await until_open(engine, 0)
+        async with greeted(served.path) as client:
+            with pytest.raises(InvalidArgument):
+                await client.call("list_partitions", *args)
+            assert await client.call("ping") is None

@@ -1,0 +1,370 @@
+"""The log read through a service: what happened, as the log has it, whoever follows it."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.errors import (
+    InvalidArgument,
+    LogRecreated,
+    LogTruncated,
+    LogUnavailable,
+    NotPermitted,
+    NotReady,
+    RlmmError,
+    TooBusy,
+)
+from rlmm.log.memory import MemoryLog
+from rlmm.metadata.codec.encoding import encode
+from rlmm.metadata.ids import Uuid
+from rlmm.sidecar import history
+from rlmm.wire.looking import (
+    PIECE_BYTES_MAX,
+    LogEnds,
+    LogPiece,
+    read_log_ends,
+    read_log_piece,
+)
+from tests.support.builders import finished, segment_id, started, tp
+from tests.support.engines import World, until, until_open
+from tests.support.frames import FrameClient, greeted
+from tests.support.sidecars import Listening, RoleDoor, listening
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from rlmm.engine import Engine
+    from rlmm.records.record_set import RecordSet
+
+ORDERS = tp("orders", 7)
+COUNT = 40
+
+
+def fill(world: World, count: int = COUNT // 2) -> None:
+    """So many copies, two events each."""
+    for label in range(count):
+        one = segment_id(label, ORDERS)
+        world.store(started(one, label * 100, label * 100 + 99), finished(one))
+
+
+@asynccontextmanager
+async def serving(
+    world: World | None = None, log: MemoryLog | None = None, **settings: Any
+) -> AsyncIterator[tuple[World, Engine, Listening]]:
+    """A service that has read a log, and listens."""
+    if world is None:
+        world = World(1)
+        fill(world)
+    async with world.engine(log=log) as engine, listening(engine, **settings) as served:
+        await until_open(engine, 0)
+        yield world, engine, served
+
+
+class HeldLog(MemoryLog):
+    """Answers reads from the log's start only when they are let through."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world.topic)
+        self.is_held = False
+        self.waiting = 0
+        self.let_go = asyncio.Event()
+
+    async def read(
+        self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
+    ) -> RecordSet | None:
+        if self.is_held and position == 0:
+            self.waiting += 1
+            await self.let_go.wait()
+        return await super().read(partition, position, timeout_s=timeout_s, bytes_max=bytes_max)
+
+
+async def piece(
+    client: FrameClient, world: World, position: int, *, skip: int = 0, size: int = 2**31 - 1,
+    timeout_ms: int | None = None, place: int = 0,
+) -> LogPiece | None:  # fmt: skip
+    """One answer."""
+    options = [] if timeout_ms is None else [{"timeout_ms": timeout_ms}]
+    topic_id = world.topic.topic_id
+    return read_log_piece(
+        await client.call("read_log", topic_id, place, position, skip, size, *options)
+    )
+
+
+async def test_log_when_read_by_pages_then_comes_as_it_is() -> None:
+    """The same bytes as the log itself gives, to its end, and then nothing."""
+    async with serving() as (world, _, served), greeted(served.path) as client:
+        log, position, data, pages = world.log(), 0, b"", 0
+        while (found := await piece(client, world, position, size=1_000)) is not None:
+            expected = await log.read(0, position, timeout_s=1, bytes_max=1_000)
+            assert expected is not None
+            assert found == (expected.data, expected.next_offset, 0)
+            position, data, pages = found.next_offset, data + found.data, pages + 1
+        whole = await log.read(0, 0, timeout_s=1, bytes_max=1 << 30)
+        assert whole is not None
+        assert (data, position) == (whole.data, COUNT)
+        assert pages > 5
+        assert (await piece(client, world, 7))[1] == COUNT  # type: ignore[index]
+
+
+async def test_log_when_a_batch_has_no_room_in_a_frame_then_comes_in_pieces() -> None:
+    """Each the same at every call; together they are the batch, and no other follows it."""
+    world = World(1)
+    large = [started(segment_id(n, ORDERS), n, n, custom_metadata=bytes(30_000)) for n in range(5)]
+    world.script.write(0, *map(encode, large))
+    world.store(started(segment_id(9, ORDERS), 9, 9))
+    async with (
+        serving(world, frame_bytes_max=65_536) as (_, _, served),
+        greeted(served.path) as client,
+    ):
+        expected = await world.log().read(0, 0, timeout_s=1, bytes_max=1)
+        assert expected is not None
+        assert len(expected.data) > 150_000
+        data, pieces = b"", 0
+        while len(data) < len(expected.data):
+            found = await piece(client, world, 0, skip=len(data))
+            assert found is not None
+            data, pieces = data + found.data, pieces + 1
+            assert found.next_offset == 5
+            assert found.left_bytes == len(expected.data) - len(data)
+        assert data == expected.data
+        assert pieces == 3
+        assert await piece(client, world, 0, skip=len(data) + 9) == (b"", 5, 0)
+        assert (await piece(client, world, 5))[1:] == (6, 0)  # type: ignore[index]
+
+
+async def test_log_when_much_is_asked_for_then_no_answer_is_larger_than_a_piece() -> None:
+    """Whatever is asked for: an answer is copied on its way, and others wait meanwhile."""
+    world = World(1)
+    for label in range(80):
+        one = segment_id(label, ORDERS)
+        world.store(started(one, label, label, custom_metadata=bytes(30_000)))
+    async with serving(world) as (_, _, served), greeted(served.path) as client:
+        found = await piece(client, world, 0)
+        assert found is not None
+        assert PIECE_BYTES_MAX - 40_000 < len(found.data) <= PIECE_BYTES_MAX
+
+
+async def test_log_when_its_end_is_waited_for_then_tells_what_comes_and_takes_no_place() -> None:
+    """Who waits for records to come is not counted among those who read; others may read."""
+    async with serving() as (world, engine, served), greeted(served.path) as client:
+        waiting = [
+            client.send("read_log", world.topic.topic_id, 0, COUNT, 0, 100, {"timeout_ms": 60_000})
+            for _ in range(3 * history.OF_CONNECTION_MAX)
+        ]
+        await until(lambda: engine.statistics().barrier.waiting == len(waiting))
+        assert await piece(client, world, 0) is not None
+        assert await piece(client, world, COUNT) is None
+        assert await piece(client, world, COUNT, timeout_ms=20) is None
+        world.store(finished(segment_id(0, ORDERS)))
+        answers = [await client.answer(one) for one in waiting]
+        told = [one for one in answers if one.error is None]
+        assert all(read_log_piece(one.result)[1] == COUNT + 1 for one in told)  # type: ignore[index]
+        assert len(told) >= history.OF_CONNECTION_MAX
+        assert {type(one.error) for one in answers} <= {type(None), TooBusy}
+
+
+async def test_log_when_the_state_does_not_move_though_the_log_does_then_is_read_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An operator looks into the log just when a service is stuck."""
+    monkeypatch.setattr(history, "LOOK_S", 0.05)
+    world = World(1)
+    fill(world)
+    log = HeldLog(world)
+    async with (
+        serving(world, log) as (_, engine, served),
+        greeted(served.path) as client,
+        engine._pump._followers[0]._applying,
+    ):
+        world.store(finished(segment_id(0, ORDERS)))
+        found = await piece(client, world, COUNT, timeout_ms=60_000)
+        assert found is not None
+        assert found.next_offset == COUNT + 1
+        assert engine.reads.place(0).position == COUNT
+
+
+async def test_log_when_nothing_is_caught_up_then_is_told_all_the_same() -> None:
+    """What happened is asked of the log, not of the state."""
+    world = World(2)
+    fill(world)
+    place = world.place(ORDERS)
+    log = HeldLog(world)
+    log.is_held = True
+    async with (
+        world.engine(log=log) as engine,
+        listening(engine) as served,
+        greeted(served.path) as client,
+    ):
+        await until(lambda: log.waiting == 2)
+        assert engine.not_open()
+        found = await piece(client, world, 1, place=place)
+        assert found is not None
+        assert found.next_offset == COUNT
+        assert await piece(client, world, COUNT, place=place, timeout_ms=50) is None
+        other = 1 - place
+        topic_id, ends = read_log_ends(await client.call("log_bounds", [place, other]), 2)
+        assert topic_id == world.topic.topic_id
+        assert ends == [LogEnds(0, COUNT), LogEnds(0, 0)]
+
+
+async def test_log_when_too_many_read_it_then_too_busy_and_counted() -> None:
+    """So many of one connection, and so many of all; who is gone makes room."""
+    world = World(1)
+    fill(world)
+    log = HeldLog(world)
+    async with serving(world, log) as (_, _, served):
+        log.is_held = True
+        log.waiting = 0
+        asked = [world.topic.topic_id, 0, 0, 0, 100]
+        connections = history.ALL_MAX // history.OF_CONNECTION_MAX
+        async with greeted(served.path) as late:
+            clients: list[FrameClient] = []
+            for number in range(connections):
+                client = await stack_client(served, clients)
+                for _ in range(history.OF_CONNECTION_MAX):
+                    client.send("read_log", *asked)
+                await until(lambda: log.waiting == (number + 1) * history.OF_CONNECTION_MAX)  # noqa: B023
+                with pytest.raises(TooBusy, match="under way for this connection"):
+                    await client.call("read_log", *asked)
+            for method, args in (("read_log", asked), ("log_bounds", [[0]])):
+                with pytest.raises(TooBusy, match="under way for all"):
+                    await late.call(method, *args)
+            assert await late.call("ping") is None
+            clients[0].close()
+            statistics = served.sidecar.statistics
+            await until(lambda: statistics().waiting == history.ALL_MAX - history.OF_CONNECTION_MAX)
+            assert await piece(late, world, 1) is not None
+            log.let_go.set()
+            await until(lambda: statistics().waiting == 0)
+            for client in clients[1:]:
+                client.close()
+
+
+async def stack_client(served: Listening, clients: list[FrameClient]) -> FrameClient:
+    """One more client, that the caller closes."""
+    reader, writer = await asyncio.open_unix_connection(served.path)
+    client = FrameClient(reader, writer)
+    await client.hello()
+    clients.append(client)
+    return client
+
+
+async def test_log_while_it_is_read_then_neighbours_are_answered() -> None:
+    """Counted: however long the log takes, nobody waits behind it."""
+    world = World(1)
+    fill(world)
+    log = HeldLog(world)
+    async with (
+        serving(world, log) as (_, _, served),
+        greeted(served.path) as client,
+        greeted(served.path) as neighbour,
+    ):
+        log.is_held = True
+        asked = client.send("read_log", world.topic.topic_id, 0, 0, 0, 100)
+        for _ in range(20):
+            await neighbour.call("ping")
+            await client.call("ping")
+        assert served.sidecar.statistics().answered["read_log"] == 0
+        log.let_go.set()
+        assert (await client.answer(asked)).error is None
+
+
+async def test_log_when_it_cannot_be_read_there_then_says_why() -> None:
+    """Outside its bounds, of another topic, of a partition that there is not, or not at all now."""
+    world = World(2)
+    fill(world)
+    place = world.place(ORDERS)
+    world.script.delete_records(place, 10)
+    async with world.engine() as engine, listening(engine) as served:
+        await until_open(engine, 0, 1)
+        async with greeted(served.path) as client:
+            for position in (0, COUNT + 1, 2**63 - 1):
+                with pytest.raises(LogTruncated) as refused:
+                    await piece(client, world, position, place=place)
+                assert (refused.value.log_start, refused.value.next_offset) == (10, COUNT)
+            with pytest.raises(LogRecreated, match="asked for is the metadata topic"):
+                await client.call("read_log", bytes(16), place, 10, 0, 100)
+            with pytest.raises(InvalidArgument, match="there is no metadata partition 2"):
+                await piece(client, world, 0, place=2)
+            with pytest.raises(InvalidArgument, match="metadata partition must be 0 to 1"):
+                await client.call("log_bounds", [0, 2])
+            world.script.take_offline(place)
+            ends = read_log_ends(await client.call("log_bounds", [place, 1 - place]), 2)[1]
+            assert isinstance(ends[0], RlmmError)
+            assert ends[1] == LogEnds(0, 0)
+            world.script.restore()
+            world.script.lose_brokers()
+            with pytest.raises((LogUnavailable, NotReady)):
+                await piece(client, world, 10, place=place)
+
+
+async def test_log_when_the_topic_is_made_anew_then_nothing_of_it_is_taken_for_the_old() -> None:
+    """An offset of one topic means nothing in another."""
+    async with serving() as (world, engine, served), greeted(served.path) as client:
+        before = Uuid(world.topic.topic_id or b"")
+        world.script.recreate_topic()
+        with pytest.raises((LogRecreated, NotReady)):
+            await client.call("read_log", before, 0, 0, 0, 100)
+        await until(lambda: engine.identity == world.topic.identity)
+        with pytest.raises(LogRecreated, match="asked for is the metadata topic"):
+            await client.call("read_log", before, 0, 0, 0, 100)
+        assert read_log_ends(await client.call("log_bounds", [0]), 1) == (
+            world.topic.topic_id,
+            [LogEnds(0, 0)],
+        )
+
+
+async def test_log_when_it_was_never_reached_then_not_ready() -> None:
+    """Nobody knows yet whose it is."""
+    world = World(1)
+    world.script.lose_brokers()
+    async with (
+        world.engine() as engine,
+        listening(engine) as served,
+        greeted(served.path) as client,
+    ):
+        for method, args in (("log_bounds", [[0]]), ("read_log", [bytes(16), 0, 0, 0, 1])):
+            with pytest.raises(NotReady) as refused:
+                await client.call(method, *args)
+            assert refused.value.reason == "connecting"
+
+
+@pytest.mark.parametrize(("role", "said"), [("reader", {}), ("broker", {"broker_id": 1})])
+async def test_log_when_who_asks_is_no_administrator_then_not_permitted(
+    role: str, said: dict[str, Any]
+) -> None:
+    """It tells everything of every partition; the role that is needed is named."""
+    async with (
+        serving(door=RoleDoor(role)) as (world, _, served),
+        greeted(served.path, **said) as client,
+    ):
+        with pytest.raises(NotPermitted, match=f"takes the role admin, this one is {role}"):
+            await piece(client, world, 0)
+        with pytest.raises(NotPermitted, match="takes the role admin"):
+            await client.call("log_bounds", [0])
+
+
+@pytest.mark.parametrize(
+    ("method", "args"),
+    [
+        ("read_log", [b"short", 0, 0, 0, 1]),
+        ("read_log", [bytes(16), -1, 0, 0, 1]),
+        ("read_log", [bytes(16), 0, -1, 0, 1]),
+        ("read_log", [bytes(16), 0, 0, -1, 1]),
+        ("read_log", [bytes(16), 0, 0, 0, 0]),
+        ("read_log", [bytes(16), 0, 0, 0, 1, {"at_least": {}}]),
+        ("log_bounds", [list(range(1_001))]),
+        ("log_bounds", [[None]]),
+        ("log_bounds", [{}]),
+    ],
+)
+async def test_log_when_asked_for_wrongly_then_refused(method: str, args: Any) -> None:
+    """Before anything is asked of the log."""
+    async with serving() as (_, _, served), greeted(served.path) as client:
+        with pytest.raises(InvalidArgument):
+            await client.call(method, *args)
+        assert await client.call("ping") is None

@@ -1,0 +1,114 @@
+"""`rlmm tier` about topics whose copying is off: windows shown, and what is refused at once."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spark_tiering.adopt.book import JournalBook
+from spark_tiering.adopt.journal import Step
+from spark_tiering.jobs.job_store import JobStore, Topic
+from spark_tiering.stores.opening import open_store
+from tests.support.tier_command import Command, forget_environment
+from tests.support.tier_places import ORDERS, TierPlace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+    from spark_tiering.adopt.journal import Journal
+
+TOPIC = Topic(ORDERS.topic, ORDERS.topic_id)
+TROUBLE = "brokers did not go on behind the last copies"
+
+
+@pytest.fixture(autouse=True)
+def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing of the machine's own environment says anything."""
+    forget_environment(monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def tier(tmp_path: Path) -> Command:
+    """The command, for a store that knows of one job, which is over."""
+    found = Command(TierPlace(tmp_path))
+    assert found.run().exit_code == 0
+    return found
+
+
+def jobs(tier: Command) -> list[str]:
+    """The jobs that the store knows of."""
+    return [one["jobId"] for one in shown(tier)["jobs"]]
+
+
+def shown(tier: Command) -> dict[str, list[dict[str, str]]]:
+    """What `status` says to programs."""
+    told: dict[str, list[dict[str, str]]] = json.loads(status(tier, "--output", "json").stdout)
+    return told
+
+
+def status(tier: Command, *more: str) -> Result:
+    """`rlmm tier status`."""
+    return tier("status", *tier.store, *more)
+
+
+def journal(tier: Command, *steps: Step) -> Journal:
+    """A window of the job's, as far as *steps*; the newest entry."""
+    (job_id,) = jobs(tier)
+    with open_store(tier.place.store_settings) as store:
+        kept = JobStore(store, "")
+        book = JournalBook(kept, TOPIC)
+        newest = book.first(None, "cluster", job_id, {"retention.ms": "1000"}, {0: 0})
+        book.write(newest)
+        for step in steps:
+            newest = newest.to(step, job_id, kept.now_ms(), TROUBLE)
+            book.write(newest)
+    return newest
+
+
+def test_status_when_a_window_was_left_open_then_names_it_and_is_not_fine(tier: Command) -> None:
+    """Topic, step, job and trouble, to people and to programs; code 1 until it is closed."""
+    assert status(tier).exit_code == 0
+    left = journal(tier, Step.OPEN)
+    said = status(tier)
+    assert said.exit_code == 1
+    _, _, windows = said.stdout.partition("topics whose copying and retention are off\n")
+    for word in (TOPIC.name, left.step.value, left.job_id, "ended"):
+        assert word in windows
+    assert f"{TOPIC.name}: {TROUBLE}\n" in windows
+    (row,) = shown(tier)["windows"]
+    assert (row["topic"], row["step"], row["jobId"]) == (TOPIC.name, "open", left.job_id)
+    assert (row["standing"], row["trouble"]) == ("ended", TROUBLE)
+
+
+def test_status_when_the_window_was_closed_then_shows_none(tier: Command) -> None:
+    """What is as it was before is nobody's concern."""
+    journal(tier, Step.OPEN, Step.CLOSING, Step.RESTORING, Step.CLOSED)
+    said = status(tier)
+    assert (said.exit_code, "copying and retention" in said.stdout) == (0, False)
+    assert shown(tier)["windows"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (("run", "--adopt"), "--topic"),
+        (("run", "--adopt", "--topic", "orders"), "--bootstrap-server"),
+        (("adopt", "resume", "orders"), "--bootstrap-server"),
+        (("adopt", "abort", "orders"), "--bootstrap-server"),
+    ],
+    ids=["no-topic", "run-offline", "resume-offline", "abort-offline"],
+)
+def test_adoption_when_it_cannot_be_one_then_refused_in_one_line(
+    tier: Command, arguments: tuple[str, ...], word: str
+) -> None:
+    """Without consent for a topic by its name, or without a cluster, nothing is begun."""
+    before = tier.place.objects()
+    result = tier(*arguments, *tier.flags())
+    assert result.exit_code == 2, result.output
+    (line,) = result.stderr.splitlines()
+    assert word in line
+    assert tier.place.objects() == before

@@ -1,0 +1,151 @@
+"""
+Histories against the whole log, read record by record, and the literal model of Kafka's cache.
+
+Whatever is in the log: the history of a user partition is every event about it, and that of a
+segment every event of its own, each that took its place, and what became of its partition.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import TYPE_CHECKING
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from rlmm.inspection.history import Chronicle, Part, Sought
+from rlmm.inspection.replaying import Bound, Replay
+from rlmm.inspection.scanning import find_mention
+from rlmm.metadata.events import PartitionDelete, SegmentUpdate
+from rlmm.metadata.ids import SegmentId
+from rlmm.metadata.segment import SegmentMetadata
+from tests.support.histories import PARTITIONS, UUIDS, DenseHistory
+from tests.support.inspected_logs import LOGS, WrittenLog, written
+from tests.support.literal_states import LiteralStates
+
+if TYPE_CHECKING:
+    from rlmm.inspection.history import Line
+    from rlmm.metadata.ids import TopicIdPartition, Uuid
+
+    Expected = tuple[int, Part, object, object, dict[Uuid, tuple[int, ...]] | None]
+
+SIZES = st.sampled_from((1, 500, 1 << 20))
+
+
+async def read(written: WrittenLog, sought: Sought, last: int, bytes_max: int) -> list[Line]:
+    """The history up to an offset."""
+    replay = Replay(written.log, 0, Bound({0: last}), timeout_s=5, bytes_max=bytes_max)
+    chronicle = Chronicle(sought)
+    found = [
+        chronicle.tell(one)
+        async for chunk in replay.chunks()
+        for one in chunk.happened(chronicle.wanted)
+    ]
+    return [line for line in found if line is not None]
+
+
+def expected(
+    written: WrittenLog, end: int, partition: TopicIdPartition, uuid: Uuid | None
+) -> list[Expected]:
+    """The same, found by looking at every record, and at what the model holds around it."""
+    states = LiteralStates()
+    lines: list[Expected] = []
+    for told in written.naive(end)[1]:
+        event = told.event
+        if isinstance(event, PartitionDelete):
+            before, is_there = states.deletes.get(event.partition), False
+            if uuid is not None:
+                is_there = SegmentId(partition, uuid) in states.segments()
+            states.apply(event)
+            if event.partition == partition and (uuid is None or is_there):
+                part = Part.OWN if uuid is None else Part.PARTITION_DELETED
+                now = None if before is None else before.state
+                lines.append((told.offset, part, now, event.state, None))
+        elif isinstance(event, SegmentMetadata | SegmentUpdate):
+            old, holders = states.segments().get(event.id), states.holders(event.id.partition)
+            states.apply(event)
+            new = states.segments().get(event.id)
+            lost = holders - states.holders(event.id.partition)
+            displaced = (
+                {
+                    one: tuple(sorted(epoch for epoch, label in lost if label == str(one)))
+                    for one in UUIDS
+                    if one != event.id.uuid and str(one) in {label for _, label in lost}
+                }
+                if event.state.name == "COPY_SEGMENT_FINISHED"
+                else {}
+            )
+            around = (
+                None if old is None else old.state, None if new is None else new.state, displaced
+            )  # fmt: skip
+            if event.id.partition != partition:
+                continue
+            if uuid is None or event.id.uuid == uuid:
+                lines.append((told.offset, Part.OWN, *around))
+            elif uuid in displaced:
+                lines.append((told.offset, Part.DISPLACED, *around))
+    return lines
+
+
+def check(
+    log: WrittenLog, partition: TopicIdPartition, uuid: Uuid | None, last: int, bytes_max: int
+) -> None:
+    """What is shown, the states around it, who lost a place; with the engine's verdicts."""
+    lines = asyncio.run(read(log, Sought.of(partition, uuid), last, bytes_max))
+    end = log.end_at(last + 1)
+    told = [
+        (line.happened.offset, line.part, line.before, line.after, line.displaced)
+        for line in lines
+        if line.happened.event is not None
+    ]
+    assert told == expected(log, end, partition, uuid)
+    verdicts = {one.offset: one.verdict for one in log.naive(end)[1]}
+    for line in lines:
+        if line.happened.event is not None:
+            assert line.happened.verdict == verdicts[line.happened.offset]
+
+
+@given(
+    LOGS,
+    st.sampled_from(PARTITIONS),
+    st.none() | st.sampled_from(UUIDS),
+    st.integers(0, 80),
+    SIZES,
+)
+def test_history_equals_every_record_looked_at_one_by_one(
+    written: WrittenLog, partition: TopicIdPartition, uuid: Uuid | None, last: int, bytes_max: int
+) -> None:
+    """Whatever is in the log, and however it hands its batches over."""
+    check(written, partition, uuid, last, bytes_max)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_history_in_a_dense_log_equals_every_record_looked_at_one_by_one(seed: int) -> None:
+    """Where segments displace each other all the time."""
+    rng = random.Random(seed)
+    history = DenseHistory(rng)
+    log = written([history.event() for _ in range(60)], rng)
+    for uuid in (None, *UUIDS):
+        check(log, PARTITIONS[0], uuid, rng.randrange(len(log.lines)), rng.choice((1, 1 << 20)))
+
+
+@given(LOGS, st.sampled_from(UUIDS), st.integers(0, 80))
+def test_mention_is_found_wherever_any_event_is_about_the_segment(
+    written: WrittenLog, uuid: Uuid, last: int
+) -> None:
+    """The first event that says so names its partition; compressed batches are opened for it."""
+    found = asyncio.run(
+        find_mention(written.log, 0, Sought(segment=uuid), Bound({0: last}), timeout_s=5)
+    )
+    about = [
+        one.event.id.partition
+        for one in written.naive(written.end_at(last + 1))[1]
+        if isinstance(one.event, SegmentMetadata | SegmentUpdate) and one.event.id.uuid == uuid
+    ]
+    if about:
+        assert found is not None
+        assert found.partition == about[0]
+    else:
+        assert found is None or found.partition is None

@@ -1,0 +1,74 @@
+"""
+What is said of a look-up, against the literal model of Kafka's cache.
+
+Whatever happened: the answer is the engine's, what a stock broker is said to find is what the slots
+of the model find, and the rule that is named is the one that makes the difference.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+
+from rlmm.inspection.explain_facts import Facts
+from rlmm.inspection.explaining import explain
+from rlmm.inspection.looking_up import Rule, Why, look_up
+from rlmm.metadata.ids import INT64_MIN, SegmentId
+from rlmm.metadata.python_shard import PythonShard
+from tests.support.builders import finished, started
+from tests.support.histories import EPOCHS, HISTORIES, OFFSETS, PARTITIONS, UUIDS, DenseHistory
+from tests.support.literal_states import LiteralStates
+
+if TYPE_CHECKING:
+    from rlmm.metadata.events import Event
+
+
+FIRST = SegmentId(PARTITIONS[0], UUIDS[0])
+
+
+def check(events: list[Event]) -> None:
+    """Every offset of every epoch."""
+    shard, states = PythonShard(0), LiteralStates()
+    for event in events:
+        shard.apply_event(event)
+        states.apply(event)
+    for partition in PARTITIONS:
+        cache = states.cache(partition)
+        for epoch in (*EPOCHS, 77):
+            for offset in OFFSETS:
+                found = look_up(shard, partition, epoch, offset)
+                stock, covered = cache.get_from_slots(epoch, offset), cache.get(epoch, offset)
+                assert found.found == shard.segment_for(partition, epoch, offset)
+                assert (found.stock and str(found.stock.id.uuid)) == stock
+                rule = Rule.SLOT if stock else Rule.COVER_LOOKUP if covered else Rule.NONE
+                assert found.rule is rule
+                assert (found.why is Why.FOUND) == (stock is not None)
+                assert (found.why is Why.EPOCH_UNKNOWN) == (epoch not in cache.epochs)
+        for offset in range(0, 21, 5):
+            found_by = explain(shard, partition, offset, None, Facts(0))
+            answers = {cache.get(epoch, offset) for epoch in EPOCHS} - {None}
+            if found_by.found is not None:
+                assert str(found_by.found.id.uuid) in answers
+            assert {one.found and str(one.found.id.uuid) for one in found_by.others} <= answers
+            assert found_by.found is not None or found_by.findings
+
+
+def test_look_up_where_an_epoch_begins_at_the_least_offset_is_explained_as_java_reckons() -> None:
+    """Before the least offset comes the greatest, so the epoch before never ends."""
+    check([started(FIRST, 0, 0, {0: 0, 1: INT64_MIN}), finished(FIRST)])
+
+
+@given(HISTORIES)
+def test_look_up_is_explained_by_the_rule_that_answers(events: list[Event]) -> None:
+    """For any history, in every epoch and at every offset."""
+    check(events)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_look_up_in_a_dense_history_is_explained_by_the_rule_that_answers(seed: int) -> None:
+    """Where segments displace each other all the time."""
+    history = DenseHistory(random.Random(seed))
+    check([history.event() for _ in range(60)])

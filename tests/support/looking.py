@@ -1,0 +1,133 @@
+"""A source of the tiered state over a log in memory, and what a question is asked of."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from rlmm.cli import answering, main
+from rlmm.cli.asking import Looking
+from rlmm.cli.printing.settings import PrintSettings
+from rlmm.cli.printing.writing import write_answer
+from rlmm.inspection.replaying import Bound, replay
+from rlmm.log.memory import MemoryLog
+from rlmm.metadata.ids import Uuid
+from rlmm.sources.protocol import SourceKind, Standing
+from tests.support.inspecting import History
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
+
+    from click.testing import Result
+
+    from rlmm.cli.answer import Answer
+    from rlmm.inspection.cluster import Cluster
+    from rlmm.inspection.moment import Moment
+    from rlmm.inspection.replaying import Progress, ReadableLog
+    from rlmm.metadata.events import Event
+    from rlmm.sources.protocol import Source
+    from rlmm.sources.settings import SourceSettings
+
+
+CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+METADATA_TOPIC_ID = Uuid(bytes(15) + b"\x02")
+
+
+class MemorySource:
+    """A `Source` over a `History`; *standing* is how it says that it stands."""
+
+    kind = SourceKind.FOLDERS
+    where = "memory"
+
+    def __init__(
+        self, history: History, *, cluster: Cluster | None = None, standing: Standing | None = None
+    ) -> None:
+        self.history = history
+        self.log: ReadableLog = history.log
+        self.cluster = cluster
+        self._standing = standing
+        self.is_closed = False
+
+    async def standing(self) -> Standing:
+        """See `Source`."""
+        if self._standing is not None:
+            return self._standing
+        return Standing(self.kind, self.where, await self.log.identity(timeout_s=5), ())
+
+    async def now(
+        self,
+        places: Collection[int] | None = None,
+        *,
+        wait_s: float = 0.0,
+        progress: Progress | None = None,
+    ) -> Moment:
+        """See `Source`."""
+        assert wait_s >= 0
+        return await replay(self.log, places, timeout_s=5, progress=progress)
+
+    async def close(self) -> None:
+        """See `Source`."""
+        self.is_closed = True
+
+
+def looking_at(
+    history: History,
+    *,
+    cluster: Cluster | None = None,
+    standing: Standing | None = None,
+    now_ms: int | None = None,
+    bound: Bound | None = None,
+    offset: int | None = None,
+) -> Looking:
+    """What a question about *history* is asked of; without *now_ms* its clock says the time."""
+    return Looking(
+        MemorySource(history, cluster=cluster, standing=standing),
+        history.clock.at_ms if now_ms is None else now_ms,
+        bound or Bound(),
+        timeout_s=5.0,
+        offset=offset,
+    )
+
+
+async def printed(answer: Answer, output: str = "table", **settings: Any) -> str:
+    """What a command prints of *answer*."""
+    out = StringIO()
+    await write_answer(answer, PrintSettings(output, **settings), out)
+    return out.getvalue()
+
+
+async def document_of(answer: Answer) -> Any:
+    """The JSON document of *answer*."""
+    return json.loads(await printed(answer, "json"))
+
+
+@contextmanager
+def commands_ask(make: Callable[[], Awaitable[Source]]) -> Iterator[None]:
+    """Whatever source a command names, it is given what *make* makes, on the command's own loop."""
+
+    async def open_source(settings: SourceSettings, *, progress: Progress | None = None) -> Source:
+        return await make()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(answering, "open_source", open_source)
+        yield
+
+
+def command_on(events: Iterable[Event | bytes], *words: str, **environ: str) -> Result:
+    """What `rlmm` does with *words* over a log in memory with *events*."""
+
+    async def make() -> Source:
+        history = History()
+        history.topic.cluster_id = CLUSTER_ID
+        history.topic.topic_id = METADATA_TOPIC_ID
+        history.log = MemoryLog(history.topic)
+        await history.add(*events)
+        return MemorySource(history)
+
+    with commands_ask(make):
+        return CliRunner().invoke(main.cli, list(words), env=environ)

@@ -1,0 +1,44 @@
+"""
+Lists all segments of a service, page by page, in a process of its own: how many there were, and by
+how much its memory grew behind the first pages. `python -m tests.support.streaming_process SOCKET`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+from pathlib import Path
+
+from rlmm.sources.settings import SourceSettings
+from rlmm.sources.sidecar import SidecarSource
+
+WARM_PAGES = 5
+
+
+def most_kb() -> int:
+    """The most memory that this process ever had; what rusage says may be of who started it."""
+    told = re.search(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
+    assert told is not None
+    return int(told[1])
+
+
+async def streamed(sidecar: str) -> dict[str, int]:
+    """What was counted."""
+    source = await SidecarSource.open(SourceSettings(sidecar=sidecar))
+    moment = await source.now()
+    segments = pages = most = before = 0
+    for one in await moment.user_partitions():
+        async for page in moment.segments(one.partition):
+            segments, pages = segments + len(page), pages + 1
+            most = max(most, len(page))
+            if pages == WARM_PAGES:
+                before = most_kb()
+    grown = most_kb() - before
+    await source.close()
+    return {"segments": segments, "pages": pages, "most": most, "grown_kb": grown}
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(asyncio.run(streamed(sys.argv[1]))))

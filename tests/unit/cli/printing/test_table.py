@@ -1,0 +1,157 @@
+"""Tables and screens: widths, order, what fits and what does not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.cli.answer import Answer, Column, Form
+from rlmm.cli.printing.table import PAGE, wrapped
+from tests.support.looking import printed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rlmm.views.values import View
+
+COLUMNS = (
+    Column("name", "NAME"),
+    Column("size", "SIZE", Form.SIZE),
+    Column("id", "ID", is_extra=True),
+    Column("detail", "DETAIL"),
+)
+
+
+def rows(count: int) -> list[View]:
+    """So many items."""
+    return [{"name": f"n{one}", "size": one, "id": one, "detail": "x"} for one in range(count)]
+
+
+async def test_table_when_printed_is_aligned_with_numbers_to_the_right() -> None:
+    """Texts to the left, numbers to the right, no blanks at the end of a line."""
+    items: list[View] = [
+        {"name": "orders-3", "size": 5_000, "detail": "a"},
+        {"name": "x", "size": 1, "detail": None},
+    ]
+    assert await printed(Answer("things", COLUMNS, items)) == (
+        "NAME         SIZE  DETAIL\n"
+        "orders-3  4.9 KiB  a\n"
+        "x             1 B  -\n"
+    )  # fmt: skip
+
+
+async def test_table_when_wide_has_the_extra_columns() -> None:
+    """`--wide` shows what has no room in 80 columns."""
+    assert "ID" not in await printed(Answer("things", COLUMNS, rows(1)))
+    assert "ID" in await printed(Answer("things", COLUMNS, rows(1)), is_wide=True)
+
+
+async def test_table_when_headers_are_not_wanted_has_widths_of_its_rows_alone() -> None:
+    """`--no-headers` takes the titles away, and the room for them."""
+    text = await printed(Answer("things", COLUMNS, rows(1)), has_headers=False)
+    assert text == "n0  0 B  x\n"
+
+
+async def test_table_when_there_is_nothing_has_titles_and_sums() -> None:
+    """Nobody is left to wonder whether anything was asked."""
+    answer = Answer("things", COLUMNS, [], summary=lambda _: ["0 things"])
+    assert await printed(answer) == "NAME  SIZE  DETAIL\n\n0 things\n"
+
+
+async def test_table_when_quiet_has_rows_alone() -> None:
+    """`--quiet` leaves out what is not data."""
+    answer = Answer("things", COLUMNS, rows(1), summary=lambda _: ["1 thing"])
+    assert "thing" not in await printed(answer, is_quiet=True)
+
+
+async def test_sums_when_shown_are_made_of_head_and_foot() -> None:
+    """What is said below a table knows both."""
+    answer = Answer(
+        "things", COLUMNS, [], {"where": "here"}, lambda: {"things": 0},
+        summary=lambda document: [f"{document['things']} things {document['where']}"],
+    )  # fmt: skip
+    assert (await printed(answer)).endswith("0 things here\n")
+
+
+async def test_table_when_a_later_row_is_wider_moves_that_line_alone() -> None:
+    """Widths are those of the first page; nothing is cut."""
+    items = [*rows(PAGE), {"name": "a-name-that-is-long", "size": 1, "detail": "x"}, *rows(1)]
+    lines = (await printed(Answer("things", COLUMNS, items))).splitlines()
+    assert lines[-2] == "a-name-that-is-long   1 B  x"
+    assert lines[-1] == lines[1]
+
+
+async def test_table_when_the_last_text_is_long_goes_on_below_itself() -> None:
+    """The last column is wrapped by words within its own room, and ids stay whole."""
+    item: View = {
+        "name": "n",
+        "size": 1,
+        "detail": "one two AAECAwQFBgcICQoLDA0ODw three four five",
+    }
+    text = await printed(Answer("things", COLUMNS, [item]), width=40)
+    assert text.splitlines()[1:] == [
+        "n      1 B  one two",
+        "            AAECAwQFBgcICQoLDA0ODw three",
+        "            four five",
+    ]
+
+
+async def test_table_when_a_word_has_no_room_leaves_it_whole() -> None:
+    """A key is there to be copied, however long it is."""
+    item: View = {"name": "n", "size": 1, "detail": f"one {'k' * 50} two"}
+    text = await printed(Answer("things", COLUMNS, [item]), width=40)
+    assert f" {'k' * 50}\n" in text
+
+
+async def test_table_when_there_is_no_room_for_the_last_text_is_left_alone() -> None:
+    """A column of a few characters helps nobody."""
+    item: View = {"name": "n" * 30, "size": 1, "detail": "one two three four"}
+    text = await printed(Answer("things", COLUMNS, [item]), width=40)
+    assert text.splitlines()[1].endswith("one two three four")
+
+
+async def test_titles_when_styled_are_bold() -> None:
+    """On a terminal that wants colours titles stand out, and elsewhere nothing does."""
+    assert "\x1b[1mNAME" in await printed(Answer("things", COLUMNS, rows(1)), is_styled=True)
+    assert "\x1b" not in await printed(Answer("things", COLUMNS, rows(1)))
+
+
+async def test_screen_when_there_is_one_is_made_of_the_whole_document() -> None:
+    """Who has a screen of his own is given head, items and foot, and prints no columns."""
+
+    def screen(document: View) -> Iterator[str]:
+        yield f"{document['schema']} {document['where']} {document['items']} {document['total']}"
+        yield "a\x1bb"
+
+    answer = Answer("things", COLUMNS, [{"n": 1}], {"where": "here"}, lambda: {"total": 1}, screen)
+    assert await printed(answer) == "rlmm/things/1 here [{'n': 1}] 1\na\\x1bb\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "lines"),
+    [
+        ("short", ["short"]),
+        ("  one two three four five six", ["  one two three four", "    five six"]),
+        ("why: one two three four five", ["why: one two three", "     four five"]),
+        ("log   " + "k" * 30, ["log   " + "k" * 30]),
+        ("log   " + "k" * 30 + " more", ["log   " + "k" * 30, "      more"]),
+    ],
+)
+def test_line_when_it_is_too_long_goes_on_below_itself(line: str, lines: list[str]) -> None:
+    """Words stay whole; a key that has no room stays on its line all the same."""
+    assert [one.removesuffix("\n") for one in wrapped(line, 20)] == lines
+
+
+async def test_table_when_a_word_of_ours_is_too_long_goes_on_behind_a_hyphen() -> None:
+    """What has anything but small letters in it may be an id, and stays whole."""
+    item: View = {
+        "name": "n" * 40,
+        "size": 1,
+        "detail": "so partition-delete-out-of-order, A-really-long-id-stays-as-it-was too",
+    }
+    text = await printed(Answer("things", COLUMNS, [item]), width=74)
+    assert [line[47:].strip() for line in text.splitlines()] == [
+        "DETAIL", "so", "partition-delete-out-of-", "order,",
+        "A-really-long-id-stays-as-it-was", "too",
+    ]  # fmt: skip

@@ -1,0 +1,194 @@
+"""`lag`, `offsets`, `preflight` and `support-bundle`: what they ask, and what they say."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.cli.bundle_answer import bundle_answer
+from rlmm.cli.lag_answer import lag_answer, offsets_answer
+from rlmm.cli.preflight_answer import delete_answer, reassign_answer
+from rlmm.errors import ConfigError, InvalidArgument
+from rlmm.inspection.cluster import LogDir, PartitionOffsets, PartitionPlace, TopicFacts
+from tests.support.builders import TOPIC_ID, finished, started, tp
+from tests.support.inspecting import START_MS, History
+from tests.support.looking import document_of as read_document
+from tests.support.looking import looking_at
+from tests.support.schemas import require_valid
+from tests.support.told_cluster import ToldCluster, settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rlmm.cli.answer import Answer
+
+DAY_MS = 86_400_000
+
+
+async def a_history() -> History:
+    """Two finished segments of 1,024 bytes, an open copy, and an event of nobody."""
+    history = History()
+    await history.add(
+        started("a", 0, 99, max_timestamp_ms=START_MS), finished("a"),
+        started("b", 100, 199, max_timestamp_ms=START_MS + 1_000), finished("b"),
+        started("open", 200, 299), finished("nobody"),
+    )  # fmt: skip
+    return history
+
+
+def a_cluster() -> ToldCluster:
+    """One with the topic, on two brokers of which one tiers."""
+    place = PartitionPlace(1, 3, (1, 2), (1, 2))
+    orders = TopicFacts(
+        "orders", TOPIC_ID, {7: place, 8: place}, settings(remote_storage_enable="true")
+    )
+    ends = PartitionOffsets(
+        earliest=0, earliest_local=250, latest=350, last_stable=340, latest_tiered=99
+    )
+    return ToldCluster(
+        {"orders": orders, "plain": TopicFacts("plain", TOPIC_ID, {0: place}, settings())},
+        {tp(): ends},
+        (1, 2),
+        {1: settings(remote_log_storage_system_enable="true"),
+         2: settings(remote_log_storage_system_enable="false")},
+        [LogDir(1, "/a", 10_000, 4_096, {("orders", 7): 1_000})],
+    )  # fmt: skip
+
+
+async def document_of(answer: Answer) -> Any:
+    """The JSON document of *answer*, which is as its schema says."""
+    document = await read_document(answer)
+    require_valid(document)
+    return document
+
+
+def exit_code(answer: Answer) -> int:
+    """What the command ends with."""
+    return answer.exit_code if isinstance(answer.exit_code, int) else answer.exit_code()
+
+
+async def lag(*, shows_disks: bool) -> Any:
+    """The document of `rlmm lag`, a day later."""
+    looking = looking_at(await a_history(), cluster=a_cluster(), now_ms=START_MS + DAY_MS)
+    return await document_of(
+        await lag_answer(looking, topic=None, window_ms=2 * DAY_MS, shows_disks=shows_disks)
+    )
+
+
+async def test_lag_goes_by_the_log_and_by_finished_segments_not_by_the_leaders_word() -> None:
+    """Partitions of tiered topics alone, also those of which nothing was ever copied."""
+    document = await lag(shows_disks=False)
+    first, second = document["items"]
+    assert (first["partition"], first["tier_end"], first["lag_offsets"]) == (7, 199, 140)
+    assert first["leader_differs"] is True
+    assert (first["open_copies"], first["only_local_bytes"]) == (1, 1_000)
+    assert first["lag_s"] == (DAY_MS - 1_000) / 1_000
+    assert (second["partition"], second["tier_end"], second["lag_offsets"]) == (8, None, None)
+    assert document["totals"]["leaders_differ"] == 1
+
+
+async def test_lag_of_disks_says_when_they_are_full() -> None:
+    """By what was copied in the window, and by what waits since."""
+    (disk,) = (await lag(shows_disks=True))["items"]
+    rate = round((2_048 + 1_000) / (2 * DAY_MS / 1_000), 3)
+    assert (disk["broker"], disk["rate_bytes_s"]) == (1, rate)
+    assert disk["full_in_s"] == pytest.approx(4_096 / rate, rel=1e-3)
+
+
+async def test_lag_without_a_cluster_is_refused_and_offsets_tell_the_tier_alone() -> None:
+    """One of them means nothing without the log's end."""
+    history = await a_history()
+    with pytest.raises(ConfigError, match="--bootstrap-server"):
+        await lag_answer(looking_at(history), topic=None, window_ms=1, shows_disks=False)
+    document = await document_of(await offsets_answer(looking_at(history), topic=None))
+    (only,) = document["items"]
+    assert (only["tier_start"], only["tier_end"], only["earliest"]) == (0, 199, None)
+    document = await document_of(
+        await offsets_answer(looking_at(history, cluster=a_cluster()), topic="orders")
+    )
+    rows = [(one["partition"], one["earliest_local"], one["latest_tiered"], one["tier_end"])
+            for one in document["items"]]  # fmt: skip
+    assert rows == [(7, 250, 99, 199), (8, None, None, None)]
+
+
+async def test_preflight_of_a_move_names_replicas_that_would_not_come_up() -> None:
+    """Offset 249 is in no finished segment, and broker 2 does not tier."""
+    looking = looking_at(await a_history(), cluster=a_cluster())
+    answer = await reassign_answer(looking, topic="orders", partitions="7", to_brokers="1,2")
+    codes = [one["code"] for one in (await document_of(answer))["items"]]
+    assert codes == [
+        "NO-STATE-BEFORE-LOCAL", "TARGET-WITHOUT-TIER", "COPIES-BEHIND", "COPY-UNDER-WAY"
+    ]  # fmt: skip
+    assert exit_code(answer) == 1
+    for topic, partitions in (("nobody", None), ("orders", "9"), ("orders", "x")):
+        with pytest.raises(InvalidArgument):
+            await reassign_answer(looking, topic=topic, partitions=partitions, to_brokers=None)
+
+
+async def test_preflight_of_a_move_when_stock_brokers_find_no_segment_then_says_so() -> None:
+    """Offset 249 is in the first segment, and the second one is asked for it."""
+    history = History()
+    await history.add(started("a", 0, 299), finished("a"), started("b", 50, 199), finished("b"))
+    looking = looking_at(history, cluster=a_cluster())
+    answer = await reassign_answer(looking, topic="orders", partitions="7", to_brokers=None)
+    codes = [one["code"] for one in (await document_of(answer))["items"]]
+    assert codes == ["STOCK-LOOKUP-EMPTY", "COPIES-BEHIND"]
+
+
+async def test_preflight_of_a_deletion_names_what_only_the_tier_has() -> None:
+    """A cluster that is away costs the distinction, not the answer."""
+    history = await a_history()
+    for cluster in (None, a_cluster(), ToldCluster(is_away=True)):
+        answer = await delete_answer(looking_at(history, cluster=cluster), topic="orders")
+        document = await document_of(answer)
+        codes = [one["code"] for one in document["items"]]
+        assert codes == ["DATA-ONLY-REMOTE", "LEFTOVERS-LIKELY"]
+        assert ("notes" in document) == (cluster is not None and cluster.is_away)
+
+
+async def bundle(path: Path, *, keeps_names: bool = False, cluster: ToldCluster | None = None) -> (
+    dict[str, Any]
+):  # fmt: skip
+    """What is in the archive."""
+    looking = looking_at(await a_history(), cluster=cluster)
+    answer = await bundle_answer(
+        looking, path=path, keeps_names=keeps_names, events_max=10, reads_history=True
+    )
+    assert exit_code(answer) == 0
+    with tarfile.open(path) as packed:
+        return {
+            entry.name.removeprefix("rlmm-support/"): json.load(packed.extractfile(entry))  # type: ignore[arg-type]
+            for entry in packed.getmembers()
+        }
+
+
+async def test_f78_bundle_holds_standing_findings_and_refused_events_without_names(
+    tmp_path: Path,
+) -> None:
+    """Readable by its owner alone, and never over a file that is there."""
+    path = tmp_path / "bundle.tar.gz"
+    found = await bundle(path)
+    assert set(found) == {
+        "about.json", "configuration.json", "events.json", "findings.json", "partitions.json",
+        "status.json",
+    }  # fmt: skip
+    assert "orders" not in json.dumps(found)
+    (event,) = found["events.json"]
+    assert event["verdict"].startswith("unknown-segment")
+    assert found["partitions.json"][0]["finished"] == 2
+    assert path.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(ConfigError, match="already"):
+        await bundle(path)
+
+
+async def test_bundle_when_names_are_kept_and_the_cluster_is_away_then_says_what_it_lacks(
+    tmp_path: Path,
+) -> None:
+    """What could not be asked is named, never left out silently."""
+    found = await bundle(tmp_path / "a.tar.gz", keeps_names=True, cluster=ToldCluster(is_away=True))
+    assert found["partitions.json"][0]["topic"] == "orders"
+    assert list(found["about.json"]["not_asked"]) == ["findings of doctor"]
+    assert any(one["key"] == "log.kind" for one in found["configuration.json"])

@@ -1,0 +1,222 @@
+"""`rlmm events`: the metadata topic decoded, filtered, and followed."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.cli.events_answer import Asking, events_answer
+from rlmm.errors import ConfigError, InvalidArgument, LogTruncated
+from rlmm.inspection.event_filter import EventFilter, EventKind
+from rlmm.inspection.replaying import Bound
+from rlmm.inspection.selection import At, partition_filter
+from rlmm.inspection.standing import SourceKind
+from rlmm.metadata.segment import PartitionDeleteState
+from tests.support.builders import finished, partition_delete, segment_id, started, tp
+from tests.support.inspecting import START_MS, History
+from tests.support.looking import document_of, looking_at, printed
+from tests.support.schemas import require_valid
+
+if TYPE_CHECKING:
+    from rlmm.cli.asking import Looking
+
+OTHER = tp("other", 2)
+EVERYTHING = EventFilter()
+
+
+async def a_history() -> History:
+    """Two metadata partitions, a second between any two events."""
+    history = History()
+    await history.add(started(1, 0, 99), place=0)
+    await history.add(started(segment_id(2, OTHER), 0, 9), place=1)
+    await history.add(finished(1), place=0)
+    await history.add(b"\x01\xff", place=1)
+    await history.add(finished("nobody", broker_id=9), place=0)
+    return history
+
+
+async def document(looking: Looking, asking: Asking) -> Any:
+    """The document of the answer, which keeps to its schema."""
+    found = await document_of(await events_answer(looking, asking=asking))
+    require_valid(found)
+    return found
+
+
+def places(found: Any) -> list[str]:
+    """Of the events that are shown."""
+    return [f"{one['metadata_partition']}:{one['offset']}" for one in found["items"]]
+
+
+async def test_events_are_shown_by_their_time_with_verdicts() -> None:
+    """Of all metadata partitions; poison in hex with its reason."""
+    found = await document(looking_at(await a_history()), Asking(EVERYTHING))
+    assert places(found) == ["0:0", "1:0", "0:1", "1:1", "0:2"]
+    assert [one["verdict"] for one in found["items"]] == [
+        "applied", "applied", "applied", "undecodable", "rejected"
+    ]  # fmt: skip
+    poison = found["items"][3]
+    assert (poison["value_hex"], poison["value_bytes"], poison["kind"]) == (
+        "01ff", 2, "unreadable"
+    )  # fmt: skip
+    assert poison["reason"]
+    assert found["verdicts"] == {"applied": 3, "rejected": 1, "undecodable": 1}
+    assert found["as_of_offsets"] == {"0": 2, "1": 1, "2": -1}
+    assert found["knows_verdicts"] is True
+
+
+async def test_events_golden_table() -> None:
+    """What people see, in 80 columns."""
+    answer = await events_answer(looking_at(await a_history()), asking=Asking(EVERYTHING))
+    assert await printed(answer) == (
+        "TIME                  PLACE  ABOUT                   EVENT AND OUTCOME\n"
+        "2023-11-14T22:13:20Z  0:0    AAAAAAAAAAAAAAAAAAAAAQ  COPY_STARTED 0-99 by 1\n"
+        "2023-11-14T22:13:21Z  1:0    AAAAAAAAAAAAAAAAAAAAAg  COPY_STARTED 0-9 by 1\n"
+        "2023-11-14T22:13:22Z  0:1    AAAAAAAAAAAAAAAAAAAAAQ  COPY_FINISHED by 1\n"
+        "2023-11-14T22:13:23Z  1:1    -                       unreadable: undecodable:\n"
+        "                                                     truncated (api key wants 1\n"
+        "                                                     bytes at 2, 0 left) hex\n"
+        "                                                     01ff\n"
+        "2023-11-14T22:13:24Z  0:2    "
+        f"{segment_id('nobody').uuid}  COPY_FINISHED by 9:\n"
+        "                                                     rejected: unknown-segment\n"
+        "                                                     (it was absent)\n"
+        "\n"
+        "5 events: 3 applied, 1 rejected, 1 undecodable\n"
+    )
+
+
+async def test_events_when_a_reason_is_wider_than_its_column_then_within_80_columns() -> None:
+    """The longest of them goes on behind a hyphen."""
+    history = History()
+    gone = partition_delete(PartitionDeleteState.DELETE_PARTITION_FINISHED)
+    await history.add(started(segment_id(2, OTHER)), gone)
+    table = await printed(await events_answer(looking_at(history), asking=Asking(EVERYTHING)))
+    assert "partition-delete-out-of-\n" in table
+    assert f"{53 * ' '}order\n" in table
+    assert max(map(len, table.splitlines())) <= 80, table
+
+
+@pytest.mark.parametrize(
+    ("asking", "expected"),
+    [
+        pytest.param(Asking(EVERYTHING, (1,)), ["1:0", "1:1"], id="partition"),
+        pytest.param(
+            Asking(EventFilter(partition_filter("oth.*", None))), ["1:0"], id="topic"
+        ),
+        pytest.param(
+            Asking(EventFilter(kinds=frozenset([EventKind.UNREADABLE]))), ["1:1"], id="kind"
+        ),
+        pytest.param(
+            Asking(EventFilter(verdicts=frozenset(["rejected"]))), ["0:2"], id="verdict"
+        ),
+        pytest.param(Asking(EVERYTHING, begin=At(time_ms=START_MS + 2_000)),
+                     ["0:1", "1:1", "0:2"], id="from a time"),
+        pytest.param(Asking(EVERYTHING, (0,), begin=At(offset=1)), ["0:1", "0:2"], id="from"),
+        pytest.param(Asking(EVERYTHING, begin=At(offsets={0: 2, 1: 1})), ["1:1", "0:2"],
+                     id="from several"),
+        pytest.param(Asking(EVERYTHING, to=At(time_ms=START_MS + 1_000)), ["0:0", "1:0"], id="to"),
+        pytest.param(Asking(EVERYTHING, limit=2), ["0:0", "1:0"], id="limit"),
+        pytest.param(Asking(EVERYTHING, (0,), begin=At(offset=1), knows_verdicts=False),
+                     ["0:1", "0:2"], id="without verdicts"),
+    ],
+)  # fmt: skip
+async def test_events_that_are_asked_for_are_shown(asking: Asking, expected: list[str]) -> None:
+    """And no others."""
+    assert places(await document(looking_at(await a_history()), asking)) == expected
+
+
+async def test_events_without_verdicts_say_none_but_of_what_cannot_be_understood() -> None:
+    """Nothing was found out, so nothing is said to be applied."""
+    found = await document(looking_at(await a_history()), Asking(EVERYTHING, knows_verdicts=False))
+    assert [one["verdict"] for one in found["items"]] == [None, None, None, "undecodable", None]
+    assert found["verdicts"] == {"not-judged": 4, "undecodable": 1}
+    asking = Asking(EventFilter(verdicts=frozenset(["applied"])), knows_verdicts=False)
+    with pytest.raises(InvalidArgument, match="--no-verdicts"):
+        await document(looking_at(await a_history()), asking)
+
+
+@pytest.mark.parametrize("knows_verdicts", [True, False])
+@pytest.mark.parametrize("begin", [None, At(time_ms=START_MS + 4_000)])
+async def test_events_when_followed_go_on_with_what_is_written(
+    begin: At | None, knows_verdicts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the end, unless it is said from when."""
+    monkeypatch.setattr("rlmm.inspection.streaming.LOOK_S", 0.0)
+    history = await a_history()
+    looking = looking_at(history)
+    looking.source.kind = SourceKind.KAFKA  # type: ignore[misc]  # as if it were one
+    asking = Asking(EVERYTHING, begin=begin, follows=True, knows_verdicts=knows_verdicts, limit=3)
+    answer = await events_answer(looking, asking=asking)
+    views: Any = answer.items
+    told = []
+    async with aclosing(views) as items:
+        if begin is not None:
+            told.append(await anext(items))
+        waiting = asyncio.ensure_future(anext(items))
+        await asyncio.sleep(0)
+        await history.add(finished(1), place=0)
+        told.append(await waiting)
+        await history.add(finished(segment_id(2, OTHER)), place=1)
+        told.append(await anext(items))
+    assert places({"items": told}) == [*(["0:2"] if begin else []), "0:3", "1:2"]
+    assert [one["verdict"] for one in told[-2:]] == (
+        ["duplicate", "applied"] if knows_verdicts else [None, None]
+    )
+
+
+async def test_events_followed_without_verdicts_read_nothing_of_what_was() -> None:
+    """It begins at once, however long the log is."""
+    history = await a_history()
+    looking = looking_at(history)
+    looking.source.kind = SourceKind.SIDECAR  # type: ignore[misc]  # as if it were one
+    read, positions = history.log.read, []
+
+    async def noting(partition: int, position: int, **more: Any) -> Any:
+        positions.append((partition, position))
+        return await read(partition, position, **more)
+
+    history.log.read = noting  # type: ignore[method-assign]
+    asking = Asking(EVERYTHING, (0,), follows=True, knows_verdicts=False, limit=1)
+    answer = await events_answer(looking, asking=asking)
+    await history.add(finished(1), place=0)
+    assert [place async for place in _places_of(answer.items)] == ["0:3"]
+    assert set(positions) == {(0, 3)}
+
+
+async def _places_of(items: Any) -> Any:
+    async for one in items:
+        yield f"{one['metadata_partition']}:{one['offset']}"
+
+
+async def test_events_that_cannot_be_followed_say_why() -> None:
+    """A past moment does not go on, and copies do not grow."""
+    history = await a_history()
+    with pytest.raises(ConfigError, match="copied folders do not grow"):
+        await document(looking_at(history), Asking(EVERYTHING, follows=True))
+    at = looking_at(history, bound=Bound(time_ms=START_MS))
+    with pytest.raises(InvalidArgument, match="--follow goes on from the present"):
+        await document(at, Asking(EVERYTHING, follows=True))
+
+
+async def test_events_of_no_partition_are_refused() -> None:
+    """So is an offset of which nobody can say where it is."""
+    history = await a_history()
+    with pytest.raises(InvalidArgument, match="there is no metadata partition 3"):
+        await document(looking_at(history), Asking(EVERYTHING, (3,)))
+    with pytest.raises(InvalidArgument, match="--from PARTITION:1"):
+        await document(looking_at(history), Asking(EVERYTHING, begin=At(offset=1)))
+
+
+async def test_f65_events_where_the_head_is_gone_say_so() -> None:
+    """And a moment before is not known."""
+    history = await a_history()
+    history.topic.partitions[0].truncate_head(1)
+    found = await document(looking_at(history), Asking(EVERYTHING))
+    assert found["notes"] == [
+        "the log of metadata partition 0 begins at offset 1: what was before is gone"
+    ]
+    with pytest.raises(LogTruncated):
+        await document(looking_at(history), Asking(EVERYTHING, (0,), to=At(offset=0)))

@@ -1,0 +1,303 @@
+"""`rlmm explain`: which partition is meant, what is known of it, and one screen with it all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.cli.explain_answer import Asking, explain_answer
+from rlmm.errors import NotPermitted, NotReady
+from rlmm.inspection.cluster import PartitionOffsets, TopicFacts
+from rlmm.inspection.replaying import Bound
+from rlmm.inspection.selection import parse_position
+from rlmm.inspection.standing import PlaceStanding, SourceKind, Standing
+from rlmm.metadata.ids import Uuid
+from rlmm.metadata.segment import PartitionDeleteState
+from tests.support.builders import (
+    TOPIC_ID,
+    delete_finished,
+    delete_started,
+    finished,
+    partition_delete,
+    segment_id,
+    started,
+    tp,
+)
+from tests.support.inspecting import START_MS, History
+from tests.support.looking import document_of, looking_at, printed
+from tests.support.schemas import require_valid
+from tests.support.told_cluster import ToldCluster, settings
+
+if TYPE_CHECKING:
+    from rlmm.cli.answer import Answer
+    from rlmm.cli.asking import Looking
+
+AGAIN = tp(topic_id=Uuid.of(7, 7))
+
+
+async def a_history() -> History:
+    """A late, shorter copy hides a part of the first; a hole; an open copy; a deleted one."""
+    history = History()
+    await history.add(
+        started(1, 0, 200, max_timestamp_ms=START_MS), finished(1),
+        started(2, 0, 100), finished(2),
+        started(3, 300, 399, event_timestamp_ms=START_MS), started(4, 400, 499), finished(4),
+        delete_started(4, broker_id=3), delete_finished(4, broker_id=3),
+        started(5, 500, 599), finished(5),
+    )  # fmt: skip
+    return history
+
+
+def a_cluster(**of_topic: str) -> ToldCluster:
+    """One that has the topic and tells the ends of its log."""
+    orders = TopicFacts("orders", TOPIC_ID, {}, settings(remote_storage_enable="true", **of_topic))
+    ends = {tp(): PartitionOffsets(earliest=0, earliest_local=550, latest=700, latest_tiered=599)}
+    return ToldCluster({"orders": orders}, ends)
+
+
+async def answered(looking: Looking, text: str, **more: Any) -> Answer:
+    """The answer of `rlmm explain TEXT`."""
+    label, offset = parse_position(text)
+    return await explain_answer(looking, asking=Asking(label, offset, **more))
+
+
+async def explained(looking: Looking, text: str, **more: Any) -> Any:
+    """Its document, which keeps to its schema."""
+    document = await document_of(await answered(looking, text, **more))
+    require_valid(document)
+    return document
+
+
+def codes(document: Any) -> list[str]:
+    """Of the findings."""
+    return [one["code"] for one in document["items"]]
+
+
+async def test_explain_golden_screen_of_what_only_cover_lookup_finds() -> None:
+    """KAFKA-20932 and its neighbours: the slot, the rule, what a stock broker finds, who did it."""
+    answer = await answered(looking_at(await a_history()), "orders-7@150")
+    assert await printed(answer, width=200) == (
+        "orders-7@150 is found, and can be read from the tier\n"
+        "\n"
+        "partition       topic id AAAAAAAAAAAAAAAAAAAAyg, metadata partition 2\n"
+        "segment         AAAAAAAAAAAAAAAAAAAAAQ, offsets 0 to 200\n"
+        "state           COPY_SEGMENT_FINISHED, 1.0 KiB, epochs 0:0\n"
+        "newest record   2023-11-14T22:13:20.000Z\n"
+        "look-up         in leader epoch 0 (as the segments tell): the slot at 0 has segment "
+        "AAAAAAAAAAAAAAAAAAAAAg, which ends there at 100; the rule cover-lookup finds "
+        "AAAAAAAAAAAAAAAAAAAAAQ\n"
+        "stock broker    finds nothing: it goes by the slot alone\n"
+        "log             orders-AAAAAAAAAAAAAAAAAAAAyg/7/"
+        "00000000000000000000-AAAAAAAAAAAAAAAAAAAAAQ.log\n"
+        "indexes         orders-AAAAAAAAAAAAAAAAAAAAyg/7/"
+        "00000000000000000000-AAAAAAAAAAAAAAAAAAAAAQ.indexes\n"
+        "manifest        orders-AAAAAAAAAAAAAAAAAAAAyg/7/"
+        "00000000000000000000-AAAAAAAAAAAAAAAAAAAAAQ.rsm-manifest\n"
+        "retention       stays, as far as is known\n"
+        "                not known: retention.ms, retention.bytes, log start\n"
+        "copy            AAAAAAAAAAAAAAAAAAAAAQ, 0 to 200\n"
+        "                2023-11-14T22:13:20Z  0  COPY_STARTED 0-200 by 1\n"
+        "                2023-11-14T22:13:21Z  1  COPY_FINISHED by 1\n"
+        "                2023-11-14T22:13:23Z  3  COPY_FINISHED by 1, takes the place of "
+        "AAAAAAAAAAAAAAAAAAAAAQ in epoch 0 [segment AAAAAAAAAAAAAAAAAAAAAg]\n"
+        "\n"
+        "WARNING STOCK-LOOKUP-EMPTY: a stock broker finds nothing at this offset, though a "
+        "finished segment holds it\n"
+        "  the slot at 0 of epoch 0 has segment AAAAAAAAAAAAAAAAAAAAAg, which ends there at 100\n"
+        "  why: another segment took the slot and does not reach so far (KAFKA-20932 and its "
+        "neighbours); the rule `cover-lookup` finds it all the same, see docs/kafka-semantics.md\n"
+        "  fix: brokers that ask this service get it; for stock ones have the range copied again\n"
+        "\n"
+        "WARNING HIDDEN-SEGMENT: a finished segment that another one has displaced in every look-up"
+        "\n"
+        "  segment AAAAAAAAAAAAAAAAAAAAAQ, offsets 0 to 200\n"
+        "  why: stock brokers before the repair of KAFKA-20932 forget it: its offsets may not be "
+        "found, and retention never deletes its objects\n"
+        "  fix: nothing to do where its offsets are covered; else have them copied again, and have "
+        "retention of that segment watched\n"
+    )
+    assert answer.exit_code == 1
+
+
+async def test_explain_of_what_is_fine_is_short_and_ends_with_0() -> None:
+    """Found by its slot, with nothing to say against it."""
+    answer = await answered(looking_at(await a_history()), "orders-7@50")
+    text = await printed(answer)
+    assert text.startswith("orders-7@50 is found, and can be read from the tier\n")
+    assert "the slot at 0 has it" in text
+    assert "stock broker    finds the same" in text
+    assert "held as well    AAAAAAAAAAAAAAAAAAAAAQ, COPY_FINISHED, found by no look-up" in text
+    assert answer.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("position", "expected"),
+    [
+        ("orders-7@250", ["LOOKUP-HOLE"]),
+        ("orders-7@350", ["COPY-UNFINISHED"]),
+        ("orders-7@450", ["SEGMENT-DELETED"]),
+        ("orders-7@9999", ["OFFSET-ABOVE-TIER"]),
+        ("nobody-0@1", ["PARTITION-UNKNOWN"]),
+        (f"{AGAIN.topic_id}:orders-7@1", ["PARTITION-UNKNOWN"]),
+    ],
+)
+async def test_explain_of_nothing_found_says_why(position: str, expected: list[str]) -> None:
+    """A code for each reason; exit code 1 unless that is how it should be."""
+    document = await explained(looking_at(await a_history()), position)
+    assert codes(document) == expected
+    answer = await answered(looking_at(await a_history()), position)
+    assert answer.exit_code == (0 if expected == ["OFFSET-ABOVE-TIER"] else 1)
+    head = await printed(answer)
+    assert "is not found: " in head or "cannot be explained: " in head
+
+
+async def test_explain_tells_who_deleted_it_and_when() -> None:
+    """From the log: the state does not know it any more."""
+    document = await explained(looking_at(await a_history()), "orders-7@450")
+    fields = document["items"][0]["fields"]
+    assert (fields["broker_id"], fields["timestamp_ms"]) == (3, START_MS + 8_000)
+    (copy,) = document["explained"]["history"]["copies"]
+    assert [one["state"] for one in copy["events"]][-1] == "DELETE_SEGMENT_FINISHED"
+    assert not copy["is_there"]
+
+
+async def test_explain_where_the_log_may_not_be_read_says_what_is_missing() -> None:
+    """The state is there all the same; nobody is told that nothing happened."""
+    history = await a_history()
+    looking = looking_at(history)
+
+    class Closed:
+        """A log that tells its identity alone."""
+
+        identity = history.log.identity
+
+        async def bounds(self, *_: object, **__: object) -> Any:
+            """Nobody may know."""
+            raise NotPermitted("the role admin alone")
+
+    async def now(*_: object, **__: object) -> Any:
+        """As the service tells it, piece by piece."""
+        return await history.moment()
+
+    looking.source.log = Closed()  # type: ignore[assignment,misc]  # all that is asked for
+    looking.source.now = now  # type: ignore[method-assign]
+    document = await explained(looking, "orders-7@450")
+    assert codes(document) == ["LOOKUP-HOLE"]
+    assert document["explained"]["history"] is None
+    assert document["notes"] == [
+        "what happened is not known, the log was not read: the role admin alone"
+    ]
+    document = await explained(looking_at(history), "orders-7@450", reads_history=False)
+    assert (codes(document), document["notes"]) == (["LOOKUP-HOLE"], [])
+
+
+async def test_explain_where_the_cluster_tells_goes_by_its_settings_and_offsets() -> None:
+    """What is local, what retention does next."""
+    cluster = a_cluster(retention_ms="3600000", retention_bytes="-1")
+    looking = looking_at(await a_history(), cluster=cluster, now_ms=START_MS + 1_000)
+    document = await explained(looking, "orders-7@560")
+    assert codes(document) == ["STILL-LOCAL"]
+    assert document["explained"]["cluster"] == {
+        "earliest": 0, "earliest_local": 550, "latest": 700, "latest_tiered": 599
+    }  # fmt: skip
+    document = await explained(looking, "orders-7@150")
+    assert document["explained"]["retention"] == {
+        "fate": "stays", "due_ms": START_MS + 3_600_001,
+        "due": "2023-11-14T23:13:20.001Z", "segments_before": 0, "retention_ms": 3_600_000,
+        "retention_bytes": -1, "log_start": 0, "unknown": [],
+    }  # fmt: skip
+    text = await printed(await answered(looking, "orders-7@150"))
+    assert "by time (retention.ms is 1h) from" in text
+    away = looking_at(await a_history(), cluster=ToldCluster(is_away=True))
+    document = await explained(away, "orders-7@50")
+    assert document["notes"] == ["the cluster was not asked: no broker answers"]
+
+
+async def test_explain_of_a_past_moment_is_as_it_was_then() -> None:
+    """The cluster is of now, and is not asked."""
+    at = Bound(time_ms=START_MS + 1_500)
+    looking = looking_at(await a_history(), bound=at, cluster=a_cluster())
+    document = await explained(looking, "orders-7@150")
+    assert codes(document) == []
+    assert document["explained"]["look_up"]["rule"] == "slot"
+    assert document["explained"]["cluster"] is None
+    assert document["notes"] == [
+        "of a past moment the cluster's settings and offsets are not known"
+    ]
+
+
+async def test_explain_of_a_topic_that_was_made_again_explains_the_one_of_the_cluster() -> None:
+    """And names the other: by its name alone it is not found any more."""
+    history = await a_history()
+    await history.add(started(segment_id(8, AGAIN), 0, 99), finished(segment_id(8, AGAIN)))
+    document = await explained(looking_at(history, cluster=a_cluster()), "orders-7@50")
+    assert codes(document) == ["TOPIC-RECREATED"]
+    assert document["asked"]["topic_id"] == str(TOPIC_ID)
+    now = TopicFacts("orders", AGAIN.topic_id, {})
+    cluster = ToldCluster({"orders": now})
+    document = await explained(looking_at(history, cluster=cluster), "orders-7@50")
+    assert document["asked"]["topic_id"] == str(AGAIN.topic_id)
+    assert document["explained"]["segment"]["segment_id"] == str(segment_id(8).uuid)
+    assert str(TOPIC_ID) in document["items"][0]["detail"]
+    old = await explained(looking_at(history, cluster=cluster), f"{TOPIC_ID}:orders-7@50")
+    assert codes(old) == ["TOPIC-GONE"]
+    assert old["explained"]["is_read"] is False
+
+
+async def test_explain_of_a_new_topic_without_any_event_names_the_old_one() -> None:
+    """Whoever looks for what was there before finds it under the other id."""
+    cluster = ToldCluster({"orders": TopicFacts("orders", AGAIN.topic_id, {})})
+    looking = looking_at(await a_history(), cluster=cluster)
+    for kind in (SourceKind.KAFKA, SourceKind.FOLDERS):
+        looking.source.kind = kind  # type: ignore[misc]  # as if it were one
+        document = await explained(looking, "orders-7@50")
+        assert codes(document) == ["PARTITION-UNKNOWN", "TOPIC-RECREATED"]
+
+
+async def test_explain_of_several_topics_without_a_cluster_takes_the_one_that_lives() -> None:
+    """Not one whose deletion was marked."""
+    history = await a_history()
+    await history.add(started(segment_id(8, AGAIN), 0, 99), finished(segment_id(8, AGAIN)))
+    mark = partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED)
+    await history.add(mark)
+    document = await explained(looking_at(history), "orders-7@50")
+    assert document["asked"]["topic_id"] == str(AGAIN.topic_id)
+    assert codes(document) == ["TOPIC-RECREATED"]
+
+
+def standing_of(place: int, state: str, detail: str) -> Standing:
+    """A source of which one metadata partition stands so."""
+    one = PlaceStanding(
+        place, state, "why", detail, None, None, None, None, None, None, None, None, None
+    )
+    return Standing(SourceKind.SIDECAR, "a service", None, (one,))
+
+
+async def test_explain_where_the_metadata_partition_is_not_read_says_so() -> None:
+    """What the log tells all the same is told; where it tells nothing, that is all."""
+    history = await a_history()
+    standing = standing_of(2, "absent", "it is not one of those assigned")
+    looking = looking_at(history, standing=standing)
+    document = await explained(looking, "orders-7@50")
+    assert codes(document) == ["PARTITION-NOT-READ"]
+    assert document["explained"]["is_found"] is True
+
+    async def bounds(*_: object, **__: object) -> Any:
+        raise NotReady("it was not copied")
+
+    history.log.bounds = bounds  # type: ignore[method-assign]
+    document = await explained(looking, f"{TOPIC_ID}:orders-7@50")
+    assert (codes(document), document["explained"]) == (["PARTITION-NOT-READ"], None)
+    with pytest.raises(NotReady):
+        await explained(looking_at(history), f"{TOPIC_ID}:orders-7@50")
+
+
+async def test_explain_where_the_service_is_not_caught_up_says_that_it_does_not_answer() -> None:
+    """What is explained is the log's; the service itself refuses for now."""
+    standing = standing_of(2, "replaying", "37 records are left")
+    document = await explained(looking_at(await a_history(), standing=standing), "orders-7@50")
+    assert codes(document) == []
+    assert document["notes"] == [
+        "memory does not answer for metadata partition 2 now: 37 records are left"
+    ]

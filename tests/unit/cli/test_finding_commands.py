@@ -1,0 +1,376 @@
+"""`stuck`, `verify`, `check`, `usage`, `rehearse-compaction`: what they ask and what they say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.cli.check_answer import check_answer
+from rlmm.cli.doctor_answer import doctor_answer
+from rlmm.cli.lag_answer import offsets_answer
+from rlmm.cli.preflight_answer import delete_answer
+from rlmm.cli.rehearsal_answer import rehearsal_answer
+from rlmm.cli.stuck_answer import stuck_answer
+from rlmm.cli.usage_answer import usage_answer
+from rlmm.cli.verify_answer import verify_answer
+from rlmm.errors import ConfigError, InvalidArgument
+from rlmm.inspection.cluster import LogDir, PartitionOffsets, PartitionPlace, Rights, TopicFacts
+from rlmm.inspection.replaying import Bound
+from rlmm.inspection.watchdog import Thresholds
+from tests.support.builders import TOPIC_ID, finished, segment_id, started, tp
+from tests.support.inspecting import START_MS, History
+from tests.support.looking import document_of as read_document
+from tests.support.looking import looking_at, printed
+from tests.support.schemas import require_valid
+from tests.support.told_cluster import ToldCluster, settings
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from rlmm.cli.answer import Answer
+    from rlmm.cli.asking import Looking
+    from rlmm.metadata.ids import TopicIdPartition
+
+HOUR_MS = 3_600_000
+
+
+async def a_history() -> History:
+    """A finished segment, a hole, another one, an open copy whose finish came first."""
+    history = History()
+    at = START_MS
+    await history.add(
+        started("a", 0, 99, event_timestamp_ms=at, max_timestamp_ms=at),
+        finished("a", event_timestamp_ms=at),
+        started("b", 150, 199, event_timestamp_ms=at, max_timestamp_ms=at),
+        finished("b", event_timestamp_ms=at),
+        finished("early"), started("early", 200, 299, event_timestamp_ms=at),
+    )  # fmt: skip
+    return history
+
+
+def a_cluster(**of_topic: str) -> ToldCluster:
+    """One that has the topic."""
+    orders = TopicFacts(
+        "orders", TOPIC_ID, {7: PartitionPlace(2, 3, (1, 2), (1, 2))}, settings(**of_topic)
+    )
+    ends = {tp(): PartitionOffsets(earliest=0, earliest_local=220, latest=400)}
+    return ToldCluster({"orders": orders}, ends)
+
+
+async def document_of(answer: Answer) -> Any:
+    """The JSON document of *answer*, which is as its schema says."""
+    document = await read_document(answer)
+    require_valid(document)
+    return document
+
+
+def exit_code(answer: Answer) -> int:
+    """What the command ends with."""
+    return answer.exit_code if isinstance(answer.exit_code, int) else answer.exit_code()
+
+
+async def stuck(looking: Looking, *, reads_history: bool = True, topic: str | None = None) -> Any:
+    """The answer of `rlmm stuck`."""
+    return await stuck_answer(
+        looking, topic=topic, copy_open_ms=HOUR_MS, delete_open_ms=HOUR_MS,
+        reads_history=reads_history,
+    )  # fmt: skip
+
+
+async def test_f80_stuck_when_the_log_may_be_read_then_says_that_the_finish_came_first() -> None:
+    """And without it only that the copy is open."""
+    history = await a_history()
+    later = START_MS + 2 * HOUR_MS
+    answer = await stuck(looking_at(history, now_ms=later))
+    document = await document_of(answer)
+    assert [one["code"] for one in document["items"]] == ["COPY-FINISHED-FIRST"]
+    assert document["items"][0]["fields"]["segment_id"] == str(segment_id("early").uuid)
+    assert exit_code(answer) == 1
+    answer = await stuck(looking_at(history, now_ms=later), reads_history=False)
+    assert [one["code"] for one in (await document_of(answer))["items"]] == ["COPY-STALLED"]
+
+
+async def test_f102_stuck_when_the_cluster_tells_then_says_who_leads_now() -> None:
+    """A cluster that is away costs the cause, not the answer."""
+    history = await a_history()
+    looking = looking_at(history, cluster=a_cluster(), now_ms=START_MS + 2 * HOUR_MS)
+    text = await printed(await stuck(looking, reads_history=False))
+    assert "ERROR COPY-STALLED" in text
+    said = " ".join(text.split())
+    assert "broker 1 wrote it, which does not lead any more: broker 2 does" in said
+    assert "fix: " in text
+    away = looking_at(history, cluster=ToldCluster(is_away=True), now_ms=START_MS + 2 * HOUR_MS)
+    text = await printed(await stuck(away, reads_history=False))
+    assert "note: the cluster was not asked: no broker answers" in text
+
+
+async def test_stuck_when_nothing_is_then_says_so() -> None:
+    """Exit code 0; another topic is not looked at; a wrong expression is refused."""
+    history = await a_history()
+    answer = await stuck(looking_at(history, now_ms=START_MS))
+    assert await printed(answer) == "nothing found\n"
+    assert exit_code(answer) == 0
+    later = looking_at(history, now_ms=START_MS + 2 * HOUR_MS)
+    assert exit_code(await stuck(later, topic="order")) == 0
+    assert exit_code(await stuck(later, topic="order.")) == 1
+    with pytest.raises(InvalidArgument, match="no regular expression"):
+        await stuck(later, topic="(")
+
+
+async def test_stuck_at_a_moment_in_the_past_goes_by_its_clock() -> None:
+    """What was open then is judged as it was then."""
+    history = await a_history()
+    at = Bound(time_ms=START_MS + 10_000)
+    answer = await stuck(looking_at(history, bound=at, now_ms=START_MS + 99 * HOUR_MS))
+    assert exit_code(answer) == 0
+
+
+async def test_verify_tells_holes_and_against_the_cluster_what_is_nowhere() -> None:
+    """Each with a code; the exit code says that there is something."""
+    history = await a_history()
+    answer = await verify_answer(looking_at(history), topic=None, is_strict=False)
+    document = await document_of(answer)
+    assert [one["code"] for one in document["items"]] == ["LOOKUP-HOLE"]
+    assert document["is_compared_with_cluster"] is False
+    assert exit_code(answer) == 1
+    looking = looking_at(history, cluster=a_cluster())
+    document = await document_of(await verify_answer(looking, topic=None, is_strict=False))
+    assert [one["code"] for one in document["items"]] == ["LOOKUP-HOLE", "NOWHERE"]
+    assert document["items"][1]["detail"].startswith("offsets 200 to 219")
+    assert document["totals"] == {"errors": 2, "warnings": 0, "notes": 0}
+
+
+async def test_f44_verify_when_the_partition_count_was_another_then_names_the_right_place() -> None:
+    """The events are where nobody looks for them."""
+    history = History()
+    for place in range(3):
+        await history.add(started(f"s{place}"), finished(f"s{place}"), place=place)
+    answer = await verify_answer(looking_at(history), topic=None, is_strict=False)
+    codes = [one["code"] for one in (await document_of(answer))["items"]]
+    assert codes == ["WRONG-PLACE", "WRONG-PLACE"]
+
+
+async def test_verify_when_there_are_notes_alone_then_only_strict_fails() -> None:
+    """An overlap of two leaders does nobody harm."""
+    history = History()
+    await history.add(started("a", 0, 99), finished("a"), started("b", 50, 199), finished("b"))
+    for is_strict in (False, True):
+        answer = await verify_answer(looking_at(history), topic=None, is_strict=is_strict)
+        assert [one["code"] for one in (await document_of(answer))["items"]] == ["OVERLAP"]
+        assert exit_code(answer) == is_strict
+
+
+async def test_check_when_a_copy_is_open_for_too_long_then_is_a_finding() -> None:
+    """The same as `stuck`, beside the thresholds of the service."""
+    history = await a_history()
+    looking = looking_at(history, now_ms=START_MS + 2 * HOUR_MS)
+    answer = await check_answer(
+        looking, thresholds=Thresholds(), copy_open_ms=HOUR_MS, delete_open_ms=HOUR_MS
+    )
+    assert [one["code"] for one in (await document_of(answer))["items"]] == ["COPY-STALLED"]
+    assert exit_code(answer) == 1
+    answer = await check_answer(
+        looking, thresholds=Thresholds(), copy_open_ms=9 * HOUR_MS, delete_open_ms=HOUR_MS
+    )
+    assert exit_code(answer) == 0
+
+
+async def usage(looking: Looking, **more: Any) -> Any:
+    """The document of `rlmm usage`."""
+    asked = {"topic": None, "grouping": "topic", "due_within_ms": HOUR_MS, "copy_open_ms": HOUR_MS,
+             "gib_month": 0.0, "put_thousand": 0.0, **more}  # fmt: skip
+    return await document_of(await usage_answer(looking, **asked))
+
+
+async def test_usage_tells_sums_and_what_the_metadata_topic_could_do_without() -> None:
+    """Six records, of which the two of each finished copy and the one of the open one count."""
+    history = await a_history()
+    document = await usage(looking_at(history, now_ms=START_MS + 2 * HOUR_MS))
+    (orders,) = document["items"]
+    assert (orders["name"], orders["segments"], orders["size_bytes"]) == ("orders", 3, 3_072)
+    assert (orders["abandoned_segments"], orders["cost_month"]) == (1, None)
+    topic = document["metadata_topic"]
+    assert (topic["records"], topic["live_records"]) == (6, 5)
+    assert topic["dead_ratio"] == pytest.approx(1 / 6, abs=1e-4)
+    assert topic["safe_retention_ms"] is None
+    assert document["notes"] == ["retention is not known: no --bootstrap-server, or a past moment"]
+
+
+async def test_f117_usage_when_the_cluster_tells_retention_then_says_what_is_due() -> None:
+    """Within the time that was asked for, and by the topic's own settings."""
+    history = await a_history()
+    cluster = a_cluster(retention_ms=str(2 * HOUR_MS), retention_bytes="-1")
+    looking = looking_at(history, cluster=cluster, now_ms=START_MS + HOUR_MS)
+    document = await usage(looking, due_within_ms=0)
+    assert document["totals"]["due_segments"] == 0
+    document = await usage(looking, due_within_ms=HOUR_MS + 1)
+    assert document["totals"]["due_segments"] == 2
+    assert document["metadata_topic"]["longest_retention_ms"] == 2 * HOUR_MS
+    assert document["metadata_topic"]["safe_retention_ms"] == 2 * HOUR_MS + 7 * 24 * HOUR_MS
+
+
+async def test_usage_when_prices_are_given_then_tells_cost() -> None:
+    """In the user's own money."""
+    history = await a_history()
+    document = await usage(looking_at(history), gib_month=2.0**30, put_thousand=1_000.0)
+    assert document["totals"]["cost_month"] == 3_072.0
+    assert document["totals"]["cost_written"] == 9.0
+
+
+async def test_rehearsal_tells_each_level_and_on_demand_each_segment() -> None:
+    """On the topic as brokers write it today, compaction alone loses everything."""
+    history = await a_history()
+    cluster = ToldCluster({
+        "__remote_log_metadata": TopicFacts("__remote_log_metadata", TOPIC_ID, {},
+                                            settings(retention_ms="-1"))
+    })  # fmt: skip
+    looking = looking_at(history, cluster=cluster)
+    answer = await rehearsal_answer(
+        looking, partitions=None, retention_ms=None, shows_segments=False
+    )
+    document = await document_of(answer)
+    rows = [(one["level"], one["keys"], one["outlook"], one["lost"]) for one in document["items"]]
+    assert rows[:3] == [(0, "as-written", "safe", 0), (1, "as-written", "safe", 0),
+                        (2, "as-written", "unsafe", 3)]  # fmt: skip
+    assert exit_code(answer) == 1
+    assert document["retention_ms"] == -1
+    segments = await rehearsal_answer(
+        looking, partitions="0,1,2", retention_ms=None, shows_segments=True
+    )
+    lost = [one for one in (await document_of(segments))["items"] if one["keys"] == "as-written"]
+    assert [one["segment"]["start_offset"] for one in lost] == [0, 150, 200]
+    for wrong in ("3", "x", "-1"):
+        with pytest.raises(InvalidArgument):
+            await rehearsal_answer(
+                looking, partitions=wrong, retention_ms=None, shows_segments=False
+            )
+
+
+async def test_f70_doctor_asks_the_cluster_and_counts_keys_where_that_matters() -> None:
+    """Without a cluster there is nothing to examine; where it is compacted, keys count."""
+    history = await a_history()
+    with pytest.raises(ConfigError, match="--bootstrap-server"):
+        await doctor_answer(looking_at(history), is_strict=False)
+    place = PartitionPlace(1, 3, (1, 2, 3), (1, 2, 3))
+    topics = {
+        "__remote_log_metadata": TopicFacts(
+            "__remote_log_metadata", TOPIC_ID, dict.fromkeys(range(3), place),
+            settings(cleanup_policy="compact", min_insync_replicas="1"),
+        ),
+        "plain": TopicFacts("plain", TOPIC_ID, {0: place}, settings(segment_bytes="1")),
+    }  # fmt: skip
+    answer = await doctor_answer(
+        looking_at(history, cluster=ToldCluster(topics, brokers_there=())), is_strict=False
+    )
+    document = await document_of(answer)
+    assert [one["code"] for one in document["items"]] == ["METADATA-COMPACTED", "MIN-ISR-1"]
+    assert "6 of 6 records have no key" in document["items"][0]["detail"]
+    assert exit_code(answer) == 1
+
+
+async def test_usage_on_a_terminal_ends_with_totals_in_words() -> None:
+    """And with what is not known."""
+    history = await a_history()
+    answer = await usage_answer(
+        looking_at(history, now_ms=START_MS + 2 * HOUR_MS), topic=None, grouping="topic",
+        due_within_ms=0, copy_open_ms=HOUR_MS, gib_month=2.0**30, put_thousand=0.0,
+    )  # fmt: skip
+    said = " ".join((await printed(answer)).split())
+    assert "3 segments, 3.0 KiB, of which 1.0 KiB are waste and 0 B go soon" in said
+    assert "cost of a month: 3,072.00" in said
+    assert "metadata topic: 6 records, 17% of them not needed any more" in said
+    assert "its smallest safe retention: not known" in said
+    assert "note: retention is not known" in said
+
+
+async def test_f44_commands_when_events_lie_where_nobody_looks_then_leave_them_out_and_say_so() -> (
+    None
+):
+    """None of them counts twice, and none of them keeps the rest from being told."""
+    history = History()
+    for place in range(3):
+        await history.add(started(f"s{place}"), finished(f"s{place}"), place=place)
+    looking = looking_at(history, now_ms=START_MS + 2 * HOUR_MS)
+    note = "2 of 3 user partitions lie in a metadata partition where nobody looks for them"
+    document = await usage(looking)
+    assert document["totals"]["segments"] == 1
+    assert note in document["notes"][0]
+    offsets = await offsets_answer(looking, topic=None)
+    assert len((await document_of(offsets))["items"]) == 1
+    for answer in (offsets, await stuck(looking), await delete_answer(looking, topic="orders")):
+        assert note in (await document_of(answer))["notes"][0]
+        assert "note: 2 of 3" in await printed(answer)
+    alone = History()
+    (right, _), *_ = await alone.add(started("a"))
+    for place in {0, 1, 2} - {right}:
+        alone = History()
+        await alone.add(started("a"), finished("a"), place=place)
+        assert (await usage(looking_at(alone)))["items"] == []
+        assert exit_code(await stuck(looking_at(alone))) == 0
+
+
+class MovingCluster(ToldCluster):
+    """The log goes on between two questions: it is what it is told to be after the first one."""
+
+    later: PartitionOffsets = PartitionOffsets(earliest=150, earliest_local=400, latest=500)
+
+    async def offsets(
+        self, partitions: Collection[TopicIdPartition]
+    ) -> Mapping[TopicIdPartition, PartitionOffsets]:
+        """See `Cluster`."""
+        told = await super().offsets(partitions)
+        self.ends = dict.fromkeys(self.ends, self.later)
+        return told
+
+
+@pytest.mark.parametrize("is_copied", [True, False])
+async def test_verify_when_the_log_moves_on_meanwhile_then_looks_a_second_time(
+    *, is_copied: bool
+) -> None:
+    """What left the local disk after the first look at the metadata was copied before it did."""
+    history = History()
+    await history.add(started("a", 0, 149), finished("a"))
+    before = PartitionOffsets(earliest=0, earliest_local=300, latest=400)
+    cluster = MovingCluster(ends={tp(): before})
+    looking = looking_at(history, cluster=cluster)
+    source, now = looking.source, looking.source.now
+
+    async def now_and_then(*words: Any, **more: Any) -> Any:
+        """A copy ends right behind the first look; then retention takes the first segment."""
+        found = await now(*words, **more)
+        if is_copied and cluster.ends[tp()] is before:
+            await history.add(started("b", 150, 299), finished("b"))
+        return found
+
+    source.now = now_and_then  # type: ignore[method-assign]
+    answer = await verify_answer(looking, topic=None, is_strict=False)
+    codes = {one["code"] for one in (await document_of(answer))["items"]}
+    assert codes == ({"BELOW-LOG-START"} if is_copied else {"BELOW-LOG-START", "NOWHERE"})
+
+
+async def test_f117_usage_when_size_is_limited_then_counts_what_only_local_disks_have() -> None:
+    """As a leader does; where nobody tells the disks a note says so."""
+    history = await a_history()
+    cluster = a_cluster(retention_ms="-1", retention_bytes="3000")
+    # Of 180 local offsets 180 are not tiered; with them the two segments are too much by one.
+    cluster.dirs = [LogDir(2, "/a", None, None, {("orders", 7): 2_000})]
+    looking = looking_at(history, cluster=cluster)
+    document = await usage(looking)
+    assert (document["totals"]["due_segments"], "notes" in document) == (1, False)
+    cluster.dirs = []
+    document = await usage(looking)
+    assert document["totals"]["due_segments"] == 0
+    assert "sizes of local logs were not told" in document["notes"][0]
+
+
+async def test_f116_stuck_when_topics_are_not_shown_to_us_then_says_that_it_cannot_know() -> None:
+    """Instead of calling every one of them gone."""
+    history = History()
+    await history.add(started("a"), finished("a"))
+    for rights, codes in ((frozenset[str](), []), (None, ["TOPIC-GONE"])):
+        cluster = ToldCluster(told_rights=Rights(None, {"orders": rights}))
+        looking = looking_at(history, cluster=cluster, now_ms=START_MS)
+        document = await document_of(await stuck(looking))
+        assert [one["code"] for one in document["items"]] == codes
+        assert ("notes" in document) is (not codes)

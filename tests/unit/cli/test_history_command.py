@@ -1,0 +1,271 @@
+"""`rlmm history`: where a subject is looked for, and what is said of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.cli.history_answer import history_answer
+from rlmm.errors import InvalidArgument, NotFound
+from rlmm.inspection.replaying import Bound
+from rlmm.inspection.selection import At, PartitionLabel, SegmentLabel, parse_subject
+from rlmm.inspection.standing import SourceKind
+from rlmm.metadata.codec import encode
+from rlmm.metadata.ids import Uuid
+from tests.support.builders import (
+    TOPIC_ID,
+    delete_finished,
+    delete_started,
+    finished,
+    segment_id,
+    started,
+    tp,
+)
+from tests.support.inspecting import START_MS, History
+from tests.support.looking import document_of, looking_at, printed
+from tests.support.schemas import require_valid
+
+if TYPE_CHECKING:
+    from rlmm.cli.asking import Looking
+
+A = segment_id(1)
+ID = str(A.uuid)
+OTHER = tp("other", 1)
+
+
+async def a_history() -> History:
+    """Two user partitions, one segment deleted, one refused, one displaced."""
+    history = History()
+    await history.add(
+        finished(A), started(A, 0, 99), finished(A), started(2, 100, 199), finished(2),
+        delete_started(A), delete_finished(A), started(segment_id(3, OTHER)),
+        started(4, 100, 250), finished(4),
+    )  # fmt: skip
+    return history
+
+
+async def asked(looking: Looking, text: str, **more: Any) -> Any:
+    """The document of `rlmm history TEXT`, which keeps to its schema."""
+    answer = await history_answer(looking, what=parse_subject(text), **more)
+    document = await document_of(answer)
+    require_valid(document)
+    return document
+
+
+def offsets(document: Any) -> list[int]:
+    """Of the events that are shown."""
+    return [one["offset"] for one in document["items"]]
+
+
+async def test_f78_history_of_an_id_alone_is_found_wherever_it_is() -> None:
+    """Although it was deleted, and with what was refused before it was there."""
+    document = await asked(looking_at(await a_history()), ID)
+    rows = [(one["offset"], one["verdict"], one["reason"]) for one in document["items"]]
+    assert rows[0] == (0, "rejected", "unknown-segment")
+    assert [row[1] for row in rows[1:]] == ["applied"] * 4
+    assert document["events"] == 5
+    assert document["verdicts"] == {"applied": 4, "rejected": 1}
+    assert document["items"][0]["detail"] == "absent -> COPY_SEGMENT_FINISHED"
+    assert document["items"][1]["timestamp_ms"] == START_MS + 1_000
+    assert [one["state_after"] for one in document["items"]][-2:] == [
+        "DELETE_SEGMENT_STARTED", None
+    ]  # fmt: skip
+    assert document["notes"] == []
+
+
+async def test_history_of_a_partition_is_every_event_of_it_with_who_lost_a_place() -> None:
+    """By its name, as far as the log goes; another one of it is not there."""
+    document = await asked(looking_at(await a_history()), "orders-7")
+    assert offsets(document) == [0, 1, 2, 3, 4, 5, 6, 7, 8]
+    assert document["items"][-1]["displaced"] == [
+        {"segment_id": str(segment_id(2).uuid), "epochs": [0]}
+    ]
+    (place,) = document["as_of_offsets"]
+    assert document["as_of_offsets"] == {place: 8}
+    other = await asked(looking_at(await a_history()), "other-1")
+    assert [one["segment_id"] for one in other["items"]] == [str(segment_id(3).uuid)]
+
+
+async def test_history_golden_table_of_a_segment() -> None:
+    """What people see, in 80 columns."""
+    answer = await history_answer(looking_at(await a_history()), what=parse_subject(ID))
+    assert await printed(answer) == (
+        "TIME                  OFFSET  EVENT AND OUTCOME\n"
+        "2023-11-14T22:13:20Z       0  COPY_FINISHED by 1: rejected: unknown-segment (it\n"
+        "                              was absent)\n"
+        "2023-11-14T22:13:21Z       1  COPY_STARTED 0-99 by 1\n"
+        "2023-11-14T22:13:22Z       2  COPY_FINISHED by 1\n"
+        "2023-11-14T22:13:25Z       5  DELETE_STARTED by 1\n"
+        "2023-11-14T22:13:26Z       6  DELETE_FINISHED by 1\n"
+        "\n"
+        "5 events: 4 applied, 1 rejected\n"
+    )
+
+
+async def test_history_golden_table_of_a_displaced_segment() -> None:
+    """Whoever took its place is named; so is what nobody understands and names it."""
+    history = await a_history()
+    await history.add(encode(finished(2))[:-3], place=2)
+    what = parse_subject(str(segment_id(2).uuid))
+    answer = await history_answer(looking_at(history), what=what)
+    assert await printed(answer) == (
+        "TIME                  OFFSET  EVENT AND OUTCOME\n"
+        "2023-11-14T22:13:23Z       3  COPY_STARTED 100-199 by 1\n"
+        "2023-11-14T22:13:24Z       4  COPY_FINISHED by 1\n"
+        "2023-11-14T22:13:29Z       8  COPY_FINISHED by 1, takes the place of\n"
+        "                              AAAAAAAAAAAAAAAAAAAAAg in epoch 0 [segment\n"
+        "                              AAAAAAAAAAAAAAAAAAAABA]\n"
+        "2023-11-14T22:13:30Z       9  unreadable: undecodable: truncated (custom\n"
+        "                              metadata wants 1 bytes at 60, 0 left) hex\n"
+        "                              010100076f726465 7273000000000000 0000000000000000\n"
+        "                              00ca000000070000 0000000000000000 0000000000000200\n"
+        "                              0000000100000000 00000000 [named in these bytes]\n"
+        "\n"
+        "4 events: 3 applied, 1 undecodable\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({"begin": At(offset=3)}, [3, 4, 5, 6, 7, 8]),
+        ({"begin": At(time_ms=START_MS + 3_000)}, [3, 4, 5, 6, 7, 8]),
+        ({"to": At(offset=2)}, [0, 1, 2]),
+        ({"to": At(time_ms=START_MS + 2_500)}, [0, 1, 2]),
+        ({"begin": At(offset=1), "to": At(offset=4), "limit": 2}, [1, 2]),
+        ({"last": 2}, [7, 8]),
+        ({"begin": At(offset=99)}, []),
+    ],
+    ids=["from an offset", "from a time", "to an offset", "to a time", "some", "last", "none"],
+)
+async def test_history_between_bounds_shows_those_with_the_verdicts_of_all(
+    more: dict[str, Any], expected: list[int]
+) -> None:
+    """What is left out at the beginning counts for what comes behind."""
+    place = ("--metadata-partition", 2)[1]
+    document = await asked(looking_at(await a_history()), "orders-7", place=place, **more)
+    assert offsets(document) == expected
+    assert {one["verdict"] for one in document["items"] if one["offset"]} <= {"applied"}
+
+
+async def test_history_at_a_moment_ends_there_and_contradicts_to() -> None:
+    """Both flags say the same."""
+    history = await a_history()
+    at = Bound(time_ms=START_MS + 2_500)
+    assert offsets(await asked(looking_at(history, bound=at), "orders-7")) == [0, 1, 2]
+    with pytest.raises(InvalidArgument, match="--to and --at"):
+        await asked(looking_at(history, bound=at), "orders-7", to=At(offset=1))
+
+
+async def test_history_of_nothing_says_so() -> None:
+    """And that the beginning of the log is gone, where it is."""
+    history = await a_history()
+    unknown = str(Uuid.of(9, 9))
+    with pytest.raises(NotFound, match=f"no event about {unknown} is in the log$"):
+        await asked(looking_at(history), unknown)
+    history.topic.partitions[2].truncate_head(1)
+    with pytest.raises(NotFound, match="no event about nobody-1"):
+        await asked(looking_at(history), "nobody-1")
+
+
+async def test_f65_history_where_the_head_of_the_log_is_gone_says_so() -> None:
+    """What is left of the segment are updates without their base."""
+    history = await a_history()
+    history.topic.partitions[2].truncate_head(2)
+    document = await asked(looking_at(history), ID)
+    assert [one["reason"] for one in document["items"]] == ["unknown-segment"] * 3
+    assert document["notes"] == [
+        "the log of metadata partition 2 begins at offset 2: what was before is gone, and "
+        "segments whose first record was there are not known any more"
+    ]
+    with pytest.raises(NotFound, match="the beginning of metadata partition 2 is gone"):
+        await asked(looking_at(history), str(Uuid.of(9, 9)), place=2)
+
+
+async def test_history_of_a_name_that_two_topics_had_is_of_both() -> None:
+    """By its topic id it is of one."""
+    history = await a_history()
+    again = tp(topic_id=Uuid.of(7, 7))
+    await history.add(started(segment_id(8, again)))
+    both = await asked(looking_at(history), "orders-7")
+    assert len({one["topic_id"] for one in both["items"]}) == 2
+    one = await asked(looking_at(history), f"{again.topic_id}:orders-7")
+    assert [item["segment_id"] for item in one["items"]] == [str(segment_id(8).uuid)]
+    one = await asked(looking_at(history), f"{again.topic_id}:7")
+    assert [item["segment_id"] for item in one["items"]] == [str(segment_id(8).uuid)]
+
+
+async def test_history_of_a_segment_with_its_partition_is_of_that_one_alone() -> None:
+    """The same id elsewhere is another segment."""
+    history = await a_history()
+    await history.add(started(segment_id(1, OTHER)))
+    document = await asked(looking_at(history), f"other-1/{ID}")
+    assert [one["topic"] for one in document["items"]] == ["other"]
+
+
+async def test_history_of_the_beginning_of_an_id_is_of_the_segment_that_is_there() -> None:
+    """Of one that is gone the whole id must be said, and of several which one."""
+    history = History()
+    await history.add(started("a", 0, 9), started("b", 10, 19), started("c"), finished("c"),
+                      delete_started("c"), delete_finished("c"))  # fmt: skip
+    names = {label: str(segment_id(label).uuid) for label in "abc"}
+    document = await asked(looking_at(history), names["a"][:6])
+    assert {one["segment_id"] for one in document["items"]} == {names["a"]}
+    with pytest.raises(NotFound, match="say the whole id"):
+        await asked(looking_at(history), names["c"][:6])
+    more = History()
+    await more.add(started(1, 0, 9), started(2, 10, 19))
+    with pytest.raises(InvalidArgument, match="2 segments have ids that begin with AAAA"):
+        await asked(looking_at(more), "AAAA")
+
+
+async def test_history_in_a_metadata_partition_that_there_is_not_is_refused() -> None:
+    """Numbers begin with 0."""
+    with pytest.raises(InvalidArgument, match="there is no metadata partition 3"):
+        await asked(looking_at(await a_history()), ID, place=3)
+
+
+async def test_history_by_name_of_a_service_reads_no_more_than_its_metadata_partition() -> None:
+    """It knows where its user partitions are; of whom it does not know all is searched."""
+    history = await a_history()
+    looking = looking_at(history)
+    looking.source.kind = SourceKind.SIDECAR  # type: ignore[misc]  # as if it were one
+    heard: set[int] = set()
+    read = history.log.read
+
+    async def noting(partition: int, position: int, **more: Any) -> Any:
+        heard.add(partition)
+        return await read(partition, position, **more)
+
+    document = await asked(looking, "orders-7")
+    assert len(document["items"]) == 9
+    history.log.read = noting  # type: ignore[method-assign]
+    with pytest.raises(NotFound):
+        await asked(looking, "nobody-1")
+    assert heard == {0, 1, 2} - {place for place in range(3) if not _has_records(history, place)}
+
+
+def _has_records(history: History, place: int) -> bool:
+    return history.topic.partitions[place].next_offset > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (ID, SegmentLabel(ID)),
+        ("orders-3", PartitionLabel("orders", 3)),
+        ("abcdefghijklmnopqrst-3", PartitionLabel("abcdefghijklmnopqrst", 3)),
+        (f"orders-3/{ID}", SegmentLabel(ID, PartitionLabel("orders", 3))),
+        (f"{TOPIC_ID}:orders-3", PartitionLabel("orders", 3, TOPIC_ID)),
+        ("EBES", SegmentLabel("EBES")),
+        ("-abcdefghijklmnopqrstA", SegmentLabel("-abcdefghijklmnopqrstA")),
+    ],
+)
+def test_subject_is_a_segment_or_a_partition(
+    text: str, expected: SegmentLabel | PartitionLabel
+) -> None:
+    """No id ends in a digit, so a name of 22 characters is no id."""
+    assert parse_subject(text) == expected
+    with pytest.raises(InvalidArgument, match="neither a partition, orders-3, nor"):
+        parse_subject("a b")

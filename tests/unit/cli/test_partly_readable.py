@@ -1,0 +1,225 @@
+"""`rlmm history`, `events` and `explain` where not every metadata partition is there or ready."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.assignment import Assignment, place_of
+from rlmm.cli.asking import Looking
+from rlmm.cli.explain_answer import Asking, explain_answer
+from rlmm.cli.history_answer import history_answer
+from rlmm.cli.partly_readable import readable
+from rlmm.errors import LogNotPermitted, LogUnavailable, NotReady
+from rlmm.inspection.cluster import TopicFacts
+from rlmm.inspection.selection import parse_position, parse_subject
+from rlmm.metadata.ids import Uuid
+from tests.support.builders import segment_id
+from tests.support.copied_folders import (
+    copy_partition,
+    events_of,
+    opened_folders,
+    user_partition,
+    write_ours,
+)
+from tests.support.engines import World, until_open
+from tests.support.inspecting import History
+from tests.support.kafka_sources import COUNT, NUMBERS, cluster_of, opened_source
+from tests.support.looking import document_of, looking_at
+from tests.support.schemas import require_valid
+from tests.support.sidecar_sources import looking_into
+from tests.support.three_sources import called
+from tests.support.told_cluster import ToldCluster
+from tests.unit.cli.test_partly_ready import ELSEWHERE, HERE, Copied
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ID_HERE = str(segment_id(1, user_partition(HERE)).uuid)
+UNKNOWN = str(Uuid.of(9, 9))
+NOT_LOOKED_AT = "not looked at, because its log cannot be read: metadata partition 0, 2;"
+
+
+@pytest.fixture
+async def copied(tmp_path: Path) -> Copied:
+    """Metadata partition 1 alone of a topic of three."""
+    await write_ours(tmp_path / "all", events_of(NUMBERS), COUNT)
+    copy_partition(tmp_path / "all", 1, tmp_path / "some")
+    return Copied(tmp_path / "some")
+
+
+# ------------------------------------------------------------------- some folders were not copied
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("history", f"orders-{HERE}"),
+        ("history", f"orders-{HERE}/{ID_HERE}"),
+        ("events", "--topic-partitions", f"orders:{HERE}"),
+        ("events", "--topic-partitions", f"orders:{HERE}", "--no-verdicts"),
+    ],
+    ids=" ".join,
+)
+def test_one_when_its_place_is_copied_then_answered_with_a_note(
+    copied: Copied, words: tuple[str, ...]
+) -> None:
+    """The answer is whole, and standard error names what was not looked at."""
+    result = copied.asked(*words)
+    assert result.exit_code == 0, result.stderr
+    document = json.loads(result.stdout)
+    require_valid(document)
+    assert len(document["items"]) == 2
+    assert document["as_of_offsets"].keys() == {"1"}
+    assert [note for note in document["notes"] if note.startswith(NOT_LOOKED_AT)]
+
+
+@pytest.fixture
+async def copied_one(tmp_path: Path) -> Copied:
+    """The same of a topic with one user partition, as they all have segments of the same id."""
+    await write_ours(tmp_path / "all", events_of([HERE]), COUNT)
+    copy_partition(tmp_path / "all", 1, tmp_path / "some")
+    return Copied(tmp_path / "some")
+
+
+@pytest.mark.parametrize("command", [("history",), ("events", "--segment-id")])
+def test_id_when_its_place_is_copied_then_answered(
+    copied_one: Copied, command: tuple[str, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    """An id alone does not say where it lies; rows have no notes, so standard error has them."""
+    result = copied_one.asked(*command, ID_HERE)
+    assert NOT_LOOKED_AT in caplog.text
+    assert result.exit_code == 0, result.stderr
+    assert len(json.loads(result.stdout)["items"]) == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("history", f"orders-{ELSEWHERE}"),
+        ("history", str(user_partition(ELSEWHERE))),
+        ("history", UNKNOWN),
+        ("history", f"orders-{HERE}", "--metadata-partition", "0"),
+        ("events", "--topic-partitions", f"orders:{ELSEWHERE}"),
+        ("events", "--segment-id", UNKNOWN),
+        ("events", "--topic-partitions", f"orders:{HERE}", "--partition", "0"),
+        ("events", "--topic-partitions", f"orders:{HERE}", "--partition", "0", "--partition", "1"),
+        ("events", "--topic-partitions", "orders"),
+        ("events",),
+    ],
+    ids=" ".join,
+)
+def test_what_may_be_where_nobody_looked_when_asked_for_then_not_ready(
+    copied: Copied, words: tuple[str, ...]
+) -> None:
+    """Nothing found is no answer while a place was not looked at."""
+    result = copied.asked(*words)
+    assert (result.exit_code, result.stdout) == (4, ""), result.stderr
+    assert result.stderr.startswith("rlmm: not-ready: "), result.stderr
+    assert "has no folder" in result.stderr
+    assert "--wait" not in result.stderr, "waiting brings nothing"
+
+
+@pytest.mark.parametrize(
+    "words", [("history", f"orders-{HERE}"), ("events", "--topic-partitions", f"orders:{HERE}")]
+)
+def test_table_when_standard_error_has_the_note_then_it_does_not_say_it_again(
+    copied: Copied, words: tuple[str, ...]
+) -> None:
+    """The note is said once."""
+    where = ("--log-dirs", str(copied.folder), "--partition-count", str(COUNT))
+    result = called(*words, *where, output="table")
+    assert "2 events: 2 applied" in result.stdout, result.stderr
+    assert "not looked at" not in result.stdout
+
+
+def test_events_when_none_of_a_partition_that_is_there_is_meant_then_none_are_shown(
+    copied: Copied,
+) -> None:
+    """It was found, only not what is asked of it."""
+    result = copied.asked(
+        "events", "--topic-partitions", f"orders:{HERE}", "--verdict", "rejected"
+    )  # fmt: skip
+    assert (result.exit_code, json.loads(result.stdout)["items"]) == (0, []), result.stderr
+
+
+def test_explain_when_another_place_is_not_copied_then_answered_with_a_note(
+    copied: Copied, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Only the metadata partition of what is asked about has to be there."""
+    result = copied.asked("explain", f"orders-{HERE}@5")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["explained"]["segment"]["segment_id"]
+    assert "not looked at, because it is not ready: metadata partition 0, 2;" in caplog.text
+    assert copied.asked("explain", f"orders-{ELSEWHERE}@5").exit_code == 4
+
+
+async def test_explain_when_the_cluster_says_the_topic_then_others_may_lack(
+    copied: Copied,
+) -> None:
+    """Its own metadata partition is read and knows nothing of it; a note says the rest, once."""
+    new = next(
+        one for one in (user_partition(number, "new") for number in NUMBERS)
+        if place_of(one, COUNT) == 1
+    )  # fmt: skip
+    cluster = ToldCluster({"new": TopicFacts("new", new.topic_id, {})})
+    async with opened_folders(copied.folder, partition_count=COUNT) as source:
+        source.cluster = cluster  # type: ignore[assignment]
+        label, offset = parse_position(f"new-{new.partition}@5")
+        answer = await explain_answer(Looking(source, 0), asking=Asking(label, offset))
+        source.cluster = None
+    document = await document_of(answer)
+    require_valid(document)
+    assert [note[:36] for note in document["notes"]] == ["other topics of the same name were n"]
+    assert document["items"]
+
+
+# ------------------------------------------------------------------------- the other two sources
+
+
+async def test_history_when_a_service_is_not_ready_for_all_then_the_log_is_searched() -> None:
+    """The log tells where the partition is, whatever the service answers for."""
+    world = World(COUNT)
+    world.store(*events_of(NUMBERS))
+    mine = Assignment.of_user([user_partition(HERE)])
+    async with looking_into(world, is_ready=False, assignment=mine) as (source, engine, _):
+        await until_open(engine, 1)
+        looking = Looking(source, 0, timeout_s=3.0)
+        for number in (HERE, ELSEWHERE):
+            answer = await history_answer(looking, what=parse_subject(f"orders-{number}"))
+            assert len((await document_of(answer))["items"]) == 2
+        label, offset = parse_position(f"orders-{HERE}@5")
+        assert (await explain_answer(looking, asking=Asking(label, offset))).exit_code == 0
+        label, offset = parse_position(f"orders-{ELSEWHERE}@5")
+        with pytest.raises(NotReady):
+            await explain_answer(looking, asking=Asking(label, offset))
+
+
+async def test_history_when_a_metadata_partition_has_no_leader_then_others_are_searched() -> None:
+    """A place that nobody leads is stepped over, and named."""
+    kafka = cluster_of(events_of([HERE]))
+    kafka.lead(0, -1)
+    async with opened_source(kafka, timeout_s=0.3) as source:
+        looking = Looking(source, 0, timeout_s=0.3)
+        answer = await history_answer(looking, what=parse_subject(f"orders-{HERE}"))
+        assert len((await document_of(answer))["items"]) == 2
+        with pytest.raises(NotReady, match="metadata partition 0 cannot be read") as raised:
+            await history_answer(looking, what=parse_subject(UNKNOWN))
+        assert (raised.value.reason, raised.value.metadata_partition) == ("partly", 0)
+        with pytest.raises(LogUnavailable):
+            await history_answer(looking, what=parse_subject(UNKNOWN), place=0)
+
+
+async def test_readable_when_it_is_not_permitted_then_that_is_not_stepped_over() -> None:
+    """Missing rights are the caller's to mend, and end the command."""
+    looking = looking_at(History())
+    bounds = looking.source.log.bounds
+
+    async def some(places: list[int], *, timeout_s: float) -> object:
+        return {**await bounds(places, timeout_s=timeout_s), 1: LogNotPermitted("no right")}
+
+    looking.source.log.bounds = some  # type: ignore[method-assign, assignment]
+    with pytest.raises(LogNotPermitted):
+        await readable(looking, [0, 1], may_lack=True)

@@ -1,0 +1,282 @@
+"""The flags that every command shares which looks at the state: what they mean, from where."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from rlmm.cli import main
+from rlmm.cli.printing.settings import PrintSettings
+from rlmm.cli.shared_flags import ALONE, WITH_VALUE, SharedOption, flag_of, is_of_commands
+from rlmm.cli.source_options import (
+    Asked,
+    at_option,
+    local_sidecar,
+    output_options,
+    source_options,
+)
+from rlmm.config.keys import KEYS
+from rlmm.inspection.selection import At
+
+if TYPE_CHECKING:
+    from click.testing import Result
+
+SEEN: list[Asked] = []
+
+
+@click.command("look")
+@source_options
+@at_option
+@output_options
+@click.option("--by", "grouping", help="Called otherwise in the program.")
+def look(asked: Asked, grouping: str | None) -> None:
+    """Look."""
+    SEEN.append(asked)
+    click.echo(f"by {grouping}")
+
+
+@click.group("nested")
+def nested() -> None:
+    """Hold one."""
+
+
+@nested.command("deep-look")
+@source_options
+@output_options
+def deep_look(asked: Asked) -> None:
+    """Look deeper."""
+    SEEN.append(asked)
+
+
+@pytest.fixture(autouse=True)
+def commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The commands above stand below the root; nothing is set outside."""
+    for name in [one for one in os.environ if one.startswith("RLMM_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(main.SUBCOMMANDS, "look", f"{__name__}:look")
+    monkeypatch.setitem(main.SUBCOMMANDS, "nested", f"{__name__}:nested")
+
+
+def run(*arguments: str, **environ: str) -> Result:
+    """One call; variables are set for it alone."""
+    return CliRunner().invoke(main.cli, list(arguments), env=dict(environ))
+
+
+def asked(*arguments: str, **environ: str) -> Asked:
+    """What `look` was handed."""
+    SEEN.clear()
+    result = run("look", *arguments, **environ)
+    assert result.exit_code == 0, result.output
+    return SEEN[0]
+
+
+def test_source_when_none_is_named_is_the_service_of_this_machine() -> None:
+    """Nobody has to say anything beside a service."""
+    assert asked().settings.sidecar == str(Path("rlmm-data") / "rlmm.sock")
+
+
+def test_service_of_this_machine_is_where_its_own_variables_say(tmp_path: Path) -> None:
+    """A shell beside the service has the service's variables, as in a container."""
+    assert local_sidecar({"RLMM_SIDECAR_UNIX_PATH": "/x.sock"}) == "/x.sock"
+    assert local_sidecar({"RLMM_DATA_DIR": str(tmp_path)}) == str(tmp_path / "rlmm.sock")
+
+
+def test_flags_of_a_source_are_its_settings() -> None:
+    """Each flag arrives."""
+    found = asked(
+        "--sidecar", "host:1", "--cluster", "abc", "--token-file", "t", "--tls", "--ca-file", "ca",
+        "--cert-file", "cert", "--key-file", "key", "--bootstrap-server", "b:9092",
+        "--command-config", "c.properties", "--command-property", "a=b",
+        "--command-property", "c=d", "--snapshot-cache", "cache", "--timeout", "5s", "--wait", "1m",
+    )  # fmt: skip
+    settings = found.settings
+    assert (settings.sidecar, settings.cluster_id) == ("host:1", "abc")
+    assert (settings.token_file, settings.ca_file) == (Path("t"), Path("ca"))
+    assert (settings.certificate_file, settings.key_file) == (Path("cert"), Path("key"))
+    assert settings.is_tls
+    assert settings.bootstrap_servers == "b:9092"
+    assert settings.command_config == Path("c.properties")
+    assert settings.command_properties == ("a=b", "c=d")
+    assert settings.snapshot_cache == Path("cache")
+    assert (settings.timeout_s, found.wait_s) == (5.0, 60.0)
+
+
+def test_folders_when_named_are_all_meant() -> None:
+    """Repeated on the command line, with colons in between in a variable."""
+    by_flags = asked("--log-dirs", "a", "--log-dirs", "b", "--partition-count", "5")
+    assert by_flags.settings.log_dirs == (Path("a"), Path("b"))
+    assert by_flags.settings.partition_count == 5
+    assert asked(RLMM_LOG_DIRS="a:b").settings.log_dirs == (Path("a"), Path("b"))
+
+
+def test_source_on_the_command_line_stands_above_another_one_of_the_environment() -> None:
+    """A variable for every day does not get in the way of one look elsewhere."""
+    found = asked("--log-dirs", "a", RLMM_SIDECAR="host:1").settings
+    assert (found.sidecar, found.log_dirs) == ("", (Path("a"),))
+    found = asked("--bootstrap-server", "b:1", RLMM_SIDECAR="host:1").settings
+    assert (found.sidecar, found.bootstrap_servers) == ("", "b:1")
+
+
+def test_cluster_of_the_environment_stays_beside_a_source_of_the_command_line() -> None:
+    """It is asked for its own facts."""
+    found = asked("--sidecar", "host:1", RLMM_BOOTSTRAP_SERVER="b:1").settings
+    assert (found.sidecar, found.bootstrap_servers) == ("host:1", "b:1")
+
+
+def test_flags_of_another_kind_of_source_that_the_environment_has_do_not_count() -> None:
+    """The file with a cluster's credentials may stand in the environment for good."""
+    found = asked("--sidecar", "h:1", RLMM_COMMAND_CONFIG="c", RLMM_PARTITION_COUNT="3").settings
+    assert (found.command_config, found.partition_count) == (None, None)
+
+
+def test_two_sources_at_once_are_refused() -> None:
+    """Which of them is meant, nobody can say."""
+    result = run("look", "--sidecar", "host:1", "--log-dirs", "a")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("rlmm: config: ")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_moment_when_named_is_understood() -> None:
+    """An offset, or a time relative to the one clock that the command looked at."""
+    assert asked("--at", "15").at == At(offset=15)
+    found = asked("--at", "-1h")
+    assert found.at == At(time_ms=found.now_ms - 3_600_000)
+    assert asked().at is None
+    assert run("look", "--at", "soon").exit_code == 2
+
+
+def test_output_when_nobody_looks_is_json() -> None:
+    """A table is for terminals; a script that says nothing gets one whole document."""
+    assert asked().printing == PrintSettings("json")
+    assert asked("--output", "table").printing == PrintSettings("table")
+
+
+def test_output_on_a_terminal_is_a_table_as_wide_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NO_COLOR, and a terminal that can do nothing, are heeded."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    for name, value, is_styled in (
+        ("COLUMNS", "132", True), ("NO_COLOR", "1", False), ("TERM", "dumb", False),
+    ):  # fmt: skip
+        with monkeypatch.context() as patch:
+            patch.delenv("NO_COLOR", raising=False)
+            patch.setenv("TERM", "xterm")
+            patch.setenv("COLUMNS", "132")
+            patch.setenv(name, value)
+            found = PrintSettings.of_terminal(None, is_wide=False, has_headers=True, is_quiet=False)
+            assert found == PrintSettings("table", width=132, is_styled=is_styled)
+
+
+def test_flags_of_printing_arrive() -> None:
+    """And `--debug` with them."""
+    found = asked("--wide", "--no-headers", "--quiet", "--debug")
+    assert found.printing == PrintSettings("json", is_wide=True, has_headers=False, is_quiet=True)
+    assert found.is_debug
+
+
+@pytest.mark.parametrize("name", WITH_VALUE)
+def test_variable_of_a_shared_flag_that_takes_a_value_counts_as_the_flag(name: str) -> None:
+    """`RLMM_SIDECAR` for all commands, `RLMM_LOOK_SIDECAR` for this one, which counts more."""
+    if name == "output":
+        value, other = "csv", "tsv"
+    elif name in {"wait", "timeout"}:
+        value, other = "7s", "9s"
+    elif name in {"at", "partition_count"}:
+        value, other = "7", "9"
+    else:
+        value, other = "x", "y"
+    needs = {"partition_count": ["--log-dirs", "f"]}.get(name, [])
+    if name.startswith("command_"):
+        needs = ["--bootstrap-server", "b:1"]
+    if name == "key_file":
+        needs = ["--cert-file", "c"]
+    variable = name.upper()
+    by_flag = asked(flag_of(name), value, *needs)
+    assert _same(asked(*needs, **{f"RLMM_{variable}": value}), by_flag)
+    both = {f"RLMM_{variable}": other, f"RLMM_LOOK_{variable}": value}
+    assert _same(asked(*needs, **both), by_flag)
+    assert not _same(asked(flag_of(name), other, *needs, **both), by_flag)
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_variable_of_a_shared_flag_that_stands_alone_counts_as_the_flag(name: str) -> None:
+    """`RLMM_WIDE=1`."""
+    by_flag = asked(flag_of(name))
+    assert _same(asked(**{f"RLMM_{name.upper()}": "1"}), by_flag)
+    assert _same(asked(**{f"RLMM_LOOK_{name.upper()}": "true"}), by_flag)
+    assert not _same(asked(**{f"RLMM_{name.upper()}": "0"}), by_flag)
+
+
+def test_variable_of_a_commands_own_flag_is_called_as_the_flag_is() -> None:
+    """Not as the program calls its value, which nobody knows."""
+    assert run("look", RLMM_LOOK_BY="topic").stdout == "by topic\n"
+    assert run("look", RLMM_LOOK_GROUPING="topic").stdout == "by None\n"
+
+
+def test_variable_of_a_command_below_another_has_both_names() -> None:
+    """Dashes are underscores."""
+    SEEN.clear()
+    assert run("nested", "deep-look", RLMM_NESTED_DEEP_LOOK_OUTPUT="yaml").exit_code == 0
+    assert SEEN[0].printing.output == "yaml"
+
+
+def test_shared_flags_are_those_of_the_list_and_of_nothing_else() -> None:
+    """What may stand before a command, and be a variable, is what commands take."""
+    flags = {one.name: one for one in look.params if isinstance(one, SharedOption)}
+    assert set(flags) == {*WITH_VALUE, *ALONE}
+    for name in ALONE:
+        assert flags[name].is_flag
+    for name in WITH_VALUE:
+        assert not flags[name].is_flag
+
+
+def test_shared_flags_are_taken_before_the_command_as_well() -> None:
+    """As Kafka's tools are typed: who first, then what."""
+    for words in (
+        ["--sidecar", "h:1", "--wide", "nested", "deep-look"],
+        ["--sidecar=h:1", "nested", "deep-look", "--wide"],
+    ):
+        SEEN.clear()
+        assert run(*words).exit_code == 0
+        assert SEEN[0].settings.sidecar == "h:1"
+        assert SEEN[0].printing.is_wide
+
+
+def test_own_flags_come_first_in_help() -> None:
+    """What a command is about stands above what all have."""
+    lines = run("look", "--help").stdout
+    assert lines.index("--by") < lines.index("--sidecar") < lines.index("--at")
+    assert lines.index("--at") < lines.index("--output")
+
+
+def test_configuration_of_a_service_passes_over_variables_of_commands() -> None:
+    """A container has both: neither is a mistake in the other."""
+    result = run(
+        "config", "show", "--output", "json",
+        RLMM_SIDECAR="host:1", RLMM_OUTPUT="csv", RLMM_STATUS_WATCH="1", RLMM_TIER_RUN_STORE="x",
+        RLMM_DEBUG="1",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    result = run("config", "show", RLMM_SNAPSHOT_INTERVALL_MS="1")
+    assert result.exit_code == 2
+    assert "RLMM_SNAPSHOT_INTERVAL_MS" in result.stderr
+
+
+def test_no_variable_of_a_command_is_one_of_the_configuration() -> None:
+    """A name means one thing."""
+    commands = main.COMMANDS_OF_VARIABLES
+    assert [key.env for key in KEYS.values() if is_of_commands(key.env, commands)] == []
+
+
+def _same(one: Asked, other: Asked) -> bool:
+    """Apart from the clock."""
+    return (one.settings, one.printing, one.at, one.wait_s, one.is_debug) == (
+        other.settings, other.printing, other.at, other.wait_s, other.is_debug,
+    )  # fmt: skip

@@ -1,0 +1,232 @@
+"""`rlmm status`: how each metadata partition stands, once and again and again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+from rich.live import Live
+
+from rlmm.cli import main
+from rlmm.cli.printing.settings import PrintSettings
+from rlmm.cli.printing.writing import NobodyReads, Out
+from rlmm.cli.source_options import Asked
+from rlmm.cli.status_answer import WatchedStatus, status_answer
+from rlmm.cli.watching import Lines, View, keep_asking
+from rlmm.errors import ConfigError, SidecarUnavailable
+from rlmm.inspection.standing import PlaceStanding, Standing
+from rlmm.log.protocol import LogIdentity
+from rlmm.sources.protocol import SourceKind
+from rlmm.sources.settings import SourceSettings
+from rlmm.views.standing import standing_totals
+from tests.support.golden_outputs import require_golden
+from tests.support.inspecting import History
+from tests.support.looking import (
+    CLUSTER_ID,
+    METADATA_TOPIC_ID,
+    MemorySource,
+    commands_ask,
+    document_of,
+    looking_at,
+)
+from tests.support.schemas import require_valid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rlmm.errors import RlmmError
+    from rlmm.sources.protocol import Source
+
+COUNTS = {"COPY_SEGMENT_STARTED": 1, "COPY_SEGMENT_FINISHED": 99, "DELETE_SEGMENT_STARTED": 0}
+OPEN = PlaceStanding(
+    0, "open", None, "", 0, 12_345_678, 12_345_678, 12_345_680, 2, 1.5, 3, COUNTS, 5 * 2**30,
+    rejected={"unknown-segment": 2}, undecodable={"truncated": 1}, is_history_complete=True,
+    snapshot_age_s=7_500.0,
+)  # fmt: skip
+REPLAYING = PlaceStanding(
+    1, "replaying", "replaying", "reading its history", 0, 500, 1_000, 1_000, 500, 86_400.0,
+    None, None, None,
+)  # fmt: skip
+IDENTITY = LogIdentity(CLUSTER_ID, METADATA_TOPIC_ID, 2)
+READY = Standing(SourceKind.SIDECAR, "/run/rlmm/rlmm.sock", IDENTITY, (OPEN,))
+BEHIND = replace(READY, places=(OPEN, REPLAYING), notes=("this service observes",))
+UNKNOWN = Standing(SourceKind.SIDECAR, "host:7404", None, ())
+ASKED = Asked(SourceSettings(sidecar="x:1"), PrintSettings(), 0)
+
+
+def run(standing: Standing, *words: str) -> Any:
+    """What `rlmm status` does where a source stands so."""
+
+    async def make() -> Source:
+        return MemorySource(History(), standing=standing)
+
+    with commands_ask(make):
+        return CliRunner().invoke(main.cli, ["status", *words])
+
+
+@pytest.mark.parametrize(
+    ("name", "standing", "exit_code"),
+    [("status", READY, 0), ("status-behind", BEHIND, 4), ("status-unknown", UNKNOWN, 4)],
+)
+def test_status_when_asked_prints_what_it_printed_before(
+    name: str, standing: Standing, exit_code: int
+) -> None:
+    """Table and document to the letter; not ready, whole or in part, is exit code 4."""
+    table = run(standing, "--output", "table")
+    require_golden(f"{name}.txt", table.stdout)
+    whole = run(standing, "--output", "json")
+    require_golden(f"{name}.json", whole.stdout)
+    require_valid(json.loads(whole.stdout))
+    assert (table.exit_code, whole.exit_code) == (exit_code, exit_code)
+
+
+def test_status_when_shown_fits_into_80_columns() -> None:
+    """With positions of eight digits."""
+    text = run(BEHIND, "--output", "table").stdout
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_totals_when_a_partition_does_not_say_are_not_known() -> None:
+    """What one of them cannot tell is no zero; what is counted apart adds up."""
+    totals = standing_totals(BEHIND.places)
+    assert (totals["segments"], totals["size_bytes"]) == (None, None)
+    assert (totals["open"], totals["metadata_partitions"], totals["lag_records"]) == (1, 2, 502)
+    assert totals["rejected"] == {"unknown-segment": 2}
+    both = standing_totals((OPEN, replace(OPEN, metadata_partition=1, lag_s=9.0)))
+    assert both["segments"] == {name: 2 * count for name, count in COUNTS.items()}
+    assert (both["lag_s"], both["size_bytes"]) == (9.0, 10 * 2**30)
+
+
+class Changing(MemorySource):
+    """A source that stands otherwise each time it is asked, the last one for good."""
+
+    def __init__(self, *found: Standing | RlmmError) -> None:
+        super().__init__(History())
+        self._found = list(found)
+        self.asked = 0
+
+    async def standing(self) -> Standing:
+        """See `Source`."""
+        self.asked += 1
+        found = self._found.pop(0) if len(self._found) > 1 else self._found[0]
+        if isinstance(found, Standing):
+            return found
+        raise found
+
+
+async def test_status_when_it_waits_looks_until_all_is_answered_from() -> None:
+    """`--wait`: the answer is the first one that is ready, before the time is up."""
+    source = Changing(BEHIND, BEHIND, READY)
+    looking = replace(looking_at(source.history), source=source, wait_s=30.0)
+    answer = await status_answer(looking, is_waiting=True)
+    assert answer.exit_code == 0
+    assert source.asked == 3
+
+
+async def test_status_when_the_time_is_up_says_how_it_stands() -> None:
+    """Not ready after `--wait` is an answer, with its own exit code."""
+    source = Changing(BEHIND)
+    looking = replace(looking_at(source.history), source=source, wait_s=0.01)
+    assert (await status_answer(looking, is_waiting=True)).exit_code == 4
+    looking = replace(looking, wait_s=0.0)
+    source.asked = 0
+    await status_answer(looking, is_waiting=True)
+    assert source.asked == 1
+
+
+async def test_watching_when_positions_move_shows_how_fast() -> None:
+    """Records a second since the look before; nothing is known at the first."""
+    later = replace(
+        READY, places=(replace(OPEN, position=OPEN.position + 3_000 if OPEN.position else 0),)
+    )
+    source = Changing(READY, later)
+    ask = WatchedStatus()
+    looking = replace(looking_at(source.history), source=source, now_ms=1_000)
+    first = await document_of(await ask(looking))
+    second = await document_of(await ask(replace(looking, now_ms=3_000)))
+    assert first["items"][0]["records_per_s"] is None
+    assert second["items"][0]["records_per_s"] == 1_500
+    require_valid(second)
+
+
+async def test_watching_elsewhere_than_on_a_terminal_is_a_line_for_each_look() -> None:
+    """JSON lines with the time of the look, each a whole document; trouble that passes is told."""
+    stream = StringIO()
+    source = Changing(READY, SidecarUnavailable("gone"), BEHIND)
+    told: list[RlmmError] = []
+
+    class Told(Lines):
+        def trouble(self, error: RlmmError) -> None:
+            told.append(error)
+
+    await keep_asking(ASKED, WatchedStatus(), source, Told(Out(stream)), 0.0, times=3)
+    documents = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [one["is_caught_up"] for one in documents] == [True, False]
+    for one in documents:
+        require_valid(one)
+        assert one["at"]
+    assert [str(error) for error in told] == ["gone"]
+
+
+async def test_watching_when_waiting_does_not_help_ends() -> None:
+    """What is wrong for good is no reason to try for ever."""
+    with pytest.raises(ConfigError):
+        await keep_asking(
+            ASKED, WatchedStatus(), Changing(ConfigError("wrong")), Lines(Out(StringIO())), 0.0
+        )
+
+
+async def test_watching_when_nobody_reads_any_more_ends() -> None:
+    """As for `| head`."""
+    closed = StringIO()
+    closed.close()
+    with pytest.raises(NobodyReads):
+        await keep_asking(ASKED, WatchedStatus(), Changing(READY), Lines(Out(closed)), 0.0)
+
+
+@pytest.fixture
+def live() -> Iterator[tuple[Live, StringIO]]:
+    """A terminal of 80 by 24."""
+    stream = StringIO()
+    console = Console(file=stream, force_terminal=True, width=80, height=24, color_system=None)
+    with Live(console=console, auto_refresh=False) as view:
+        yield view, stream
+
+
+async def test_watching_on_a_terminal_draws_the_table_anew(live: tuple[Live, StringIO]) -> None:
+    """Sums above, the table below; trouble above what was seen last."""
+    view, stream = live
+    source = Changing(READY, SidecarUnavailable("gone"))
+    screen = View(view, PrintSettings())
+    await keep_asking(ASKED, WatchedStatus(), source, screen, 0.0, times=1)
+    text = stream.getvalue()
+    assert text.index("1 of 1 metadata partitions") < text.index("RECORDS/S")
+    stream.truncate(0)
+    await keep_asking(ASKED, WatchedStatus(), source, screen, 0.0, times=1)
+    text = stream.getvalue()
+    assert text.index("rlmm: sidecar-unavailable: gone") < text.index("RECORDS/S")
+
+
+def test_watching_when_it_is_interrupted_closes_the_source() -> None:
+    """Ctrl-C is how it ends: exit code 130, nothing on standard error."""
+    sources: list[MemorySource] = []
+
+    class Interrupted(MemorySource):
+        async def standing(self) -> Standing:
+            raise KeyboardInterrupt
+
+    async def make() -> Source:
+        sources.append(Interrupted(History()))
+        return sources[0]
+
+    with commands_ask(make):
+        result = CliRunner().invoke(main.cli, ["status", "--watch"])
+    assert (result.exit_code, result.stderr) == (130, "")
+    assert sources[0].is_closed
+    asyncio.set_event_loop(None)

@@ -1,0 +1,119 @@
+"""What `--help` of `rlmm tier` ends with: examples that are taken as they stand, and variables."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from rlmm.cli.main import cli
+from rlmm.cli.tier import tier
+from rlmm.cli.tier_examples import COLUMNS, EXAMPLES
+from rlmm.cli.tier_options import request_of, store_of
+from spark_tiering.sources.settings import LogDirSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+
+def commands(group: click.Group = tier, before: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Every command of `rlmm tier` that does something, with its name."""
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{before}{name} ")
+        else:
+            yield f"{before}{name}", command
+
+
+ALL = dict(commands())
+
+
+@pytest.fixture(autouse=True)
+def nothing_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing of the environment counts; the one file that examples expect to be there is there."""
+    for name in [name for name in os.environ if name.startswith(("RLMM_", "PYSPARK_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plan.json").touch()
+
+
+def called(words: Sequence[str], *, is_resilient: bool = False) -> click.Context:
+    """The context of the last command of *words*, reached as `rlmm tier` reaches it."""
+    context = tier.make_context("tier", ["nothing"], resilient_parsing=True)
+    command: click.Command = tier
+    rest = [*words]
+    while isinstance(command, click.Group):
+        name = rest.pop(0)
+        command = command.commands[name]
+        args = rest if not isinstance(command, click.Group) else ["nothing"]
+        resilient = is_resilient or isinstance(command, click.Group)
+        context = command.make_context(name, [*args], context, resilient_parsing=resilient)
+    return context
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_help_when_asked_for_then_ends_with_examples_as_they_can_be_copied(name: str) -> None:
+    """Each on lines of its own, none so long that it would be broken."""
+    shown = CliRunner().invoke(cli, ["tier", *name.split(), "--help"]).stdout.splitlines()
+    for lines in EXAMPLES[name]:
+        for number, line in enumerate(lines):
+            more = " \\" if number < len(lines) - 1 else ""
+            written = f"  {'    ' * (number > 0)}{line}{more}"
+            assert written in shown
+            assert len(written) <= COLUMNS
+    assert f"RLMM_TIER_{name.upper().replace(' ', '_')}_STORE" in " ".join(shown)
+
+
+@pytest.mark.parametrize(
+    "example", [" ".join(lines) for name in ALL for lines in EXAMPLES.get(name, ())]
+)
+def test_example_when_read_then_is_taken_as_it_stands(example: str) -> None:
+    """Flags and values are known, and do not contradict each other."""
+    program, group, *words = shlex.split(example)
+    assert (program, group) == ("rlmm", "tier")
+    params = called(words).params
+    settings = request_of(params) if "log_dirs" in params else store_of(params)
+    assert settings.prefix in ("kafka/", "")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_flag_when_its_variable_is_set_then_has_its_value(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every flag of every command, by the name that the help says."""
+    context = called(name.split(), is_resilient=True)
+    for option in context.command.params:
+        if isinstance(option, click.Option):
+            flag = max(option.opts, key=len).removeprefix("--")
+            variable = f"RLMM_TIER_{name}_{flag}".upper().replace(" ", "_").replace("-", "_")
+            monkeypatch.setenv(variable, "said")
+            assert option.resolve_envvar_value(context) == "said", flag
+            monkeypatch.delenv(variable)
+
+
+def test_variables_when_set_then_are_read_as_the_help_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Blanks between values, colons between folders, 1 and 0 for switches."""
+    said = {
+        "LOG_DIR": "/a:/b",
+        "TOPIC": "orders logs-*",
+        "OFFLINE": "1",
+        "NO_SPARK": "1",
+        "COMPRESS": "0",
+        "EMBEDDED": "archive",
+        "STORE": "s3://bucket/kafka/",
+    }
+    for name, value in said.items():
+        monkeypatch.setenv(f"RLMM_TIER_RUN_{name}", value)
+    request = request_of(called(["run"]).params)
+    assert isinstance(request.source, LogDirSettings)
+    assert request.source.folders == ("/a", "/b")
+    assert request.filters.topics == ("orders", "logs-*")
+    assert (request.cluster, request.engine.master) == (None, None)
+    assert request.options.is_compressed is False

@@ -1,0 +1,131 @@
+"""What the cleaner would leave of the metadata topic, and which segments that would cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.inspection.cleaning import Cleaner, Keys
+from rlmm.inspection.compaction import LEVELS, Level, Outlook, Topic, rehearse
+from rlmm.inspection.happened import Happened
+from rlmm.inspection.replaying import Bound
+from rlmm.metadata.verdicts import APPLIED
+from tests.support.builders import delete_finished, delete_started, finished, started
+from tests.support.inspecting import START_MS, History
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rlmm.inspection.compaction import Harm
+
+DELETE, BOTH, COMPACT, PER_OFFSET, PER_STATE = LEVELS
+DAY_MS = 86_400_000
+
+
+async def a_history() -> tuple[History, int]:
+    """A segment that lives, one that was deleted, one that was begun twice and finished once."""
+    history = History()
+    (place, _), *_ = await history.add(
+        started("lives", 0, 99), finished("lives"),
+        started("gone", 100, 199), finished("gone"),
+        delete_started("gone"), delete_finished("gone"), started("given up", 200, 299),
+        started("again", 200, 299), finished("again"),
+    )  # fmt: skip
+    return history, place
+
+
+def short(harms: Iterable[Harm]) -> list[tuple[str, int]]:
+    """Effects as text, and where the segments begin."""
+    return [(str(one.effect), one.segment.start_offset) for one in harms]
+
+
+@pytest.mark.parametrize(
+    ("level", "kept", "harms"),
+    [
+        (DELETE, 9, []),
+        (BOTH, 9, []),
+        (COMPACT, 0, [("lost", 0), ("lost", 200), ("lost", 200)]),
+        # One key for all updates leaves a deletion that was never begun, which is refused; and two
+        # segments that end at one offset have one key.
+        (PER_OFFSET, 6, [("resurrected", 100), ("lost", 200)]),
+        (PER_STATE, 9, []),
+    ],
+)
+async def test_rehearsal_at_each_level_then_names_what_would_be_lost(
+    level: Level, kept: int, harms: list[tuple[str, int]]
+) -> None:
+    """Brokers write no keys: the last level as it stands takes everything."""
+    history, place = await a_history()
+    found = await rehearse(history.log, place, level, Topic(START_MS + DAY_MS), timeout_s=5)
+    assert (found.records, found.kept) == (9, kept)
+    assert short(found.harms) == harms
+    assert found.outlook is (Outlook.UNSAFE if harms else Outlook.SAFE)
+
+
+async def test_rehearsal_when_retention_is_finite_then_says_until_when_to_wait() -> None:
+    """The youngest record without a key has to be older than the retention."""
+    history, place = await a_history()
+    topic = Topic(START_MS + DAY_MS, retention_ms=2 * DAY_MS)
+    found = await rehearse(history.log, place, COMPACT, topic, timeout_s=5)
+    assert found.outlook is Outlook.WAIT
+    assert found.wait_until_ms == START_MS + 8 * 1_000 + 2 * DAY_MS
+    assert found.lost == 3
+
+
+@pytest.mark.parametrize("level", [DELETE, BOTH])
+async def test_rehearsal_when_retention_takes_records_of_what_lives_then_it_is_lost(
+    level: Level,
+) -> None:
+    """Finite retention of the metadata topic alone costs segments; compaction has no part in it."""
+    history, place = await a_history()
+    topic = Topic(START_MS + 2_500, retention_ms=1_500)
+    found = await rehearse(history.log, place, level, topic, timeout_s=5)
+    assert short(found.harms) == [("lost", 0)]
+    assert found.outlook is Outlook.UNSAFE
+
+
+async def test_rehearsal_when_two_segments_share_a_key_then_the_last_update_hides_the_others() -> (
+    None
+):
+    """What is left finishes nobody: the copy that is there would look like one that is not."""
+    history = History()
+    (place, _), *_ = await history.add(
+        started("old", 0, 99), finished("old"), delete_started("old"), delete_finished("old"),
+        started("new", 0, 99), finished("new"), finished("old"),
+    )  # fmt: skip
+    found = await rehearse(history.log, place, PER_OFFSET, Topic(START_MS), timeout_s=5)
+    assert short(found.harms) == [("changed", 0)]
+
+
+def record(offset: int, value: bytes | None = b"v", at_ms: int = 0) -> Happened:
+    """A record of which only these matter."""
+    return Happened(0, offset, offset + 1, at_ms, None, APPLIED, value)
+
+
+def test_cleaner_keeps_the_last_of_each_key_below_its_bound_and_all_above() -> None:
+    """What lies above shadows nothing below; tombstones and what has no key go."""
+    keyed = [(record(0), b"a"), (record(1), b"b"), (record(2), b"a"), (record(3), None),
+             (record(4, None), b"c"), (record(5), b"b"), (record(6), None)]  # fmt: skip
+    cleaner = Cleaner(5)
+    for one, key in keyed:
+        cleaner.see(one, key)
+    assert [one.offset for one, key in keyed if cleaner.keeps(one, key)] == [1, 2, 5, 6]
+    assert cleaner.without_key == 1
+
+
+def test_keys_of_the_levels_are_those_of_the_proposals() -> None:
+    """Only the last level has keys that are not written yet."""
+    assert [level.keys for level in LEVELS] == [
+        Keys.AS_WRITTEN, Keys.AS_WRITTEN, Keys.AS_WRITTEN, Keys.PER_OFFSET, Keys.PER_STATE
+    ]  # fmt: skip
+
+
+async def test_rehearsal_when_bounded_then_goes_by_what_was_there_at_that_moment() -> None:
+    """By offset and by time; what came later neither shadows nor is counted."""
+    history, place = await a_history()
+    for bound in (Bound({place: 4}), Bound(time_ms=START_MS + 4_000)):
+        topic = Topic(START_MS + 4_000, bound=bound)
+        found = await rehearse(history.log, place, COMPACT, topic, timeout_s=5)
+        assert (found.records, found.without_key) == (5, 5)
+        assert short(found.harms) == [("lost", 0), ("lost", 100)]

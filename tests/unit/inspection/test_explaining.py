@@ -1,0 +1,309 @@
+"""Why an offset is found, or is not: each reason by its code, from events alone or with facts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.inspection.cluster import PartitionOffsets, TopicFacts
+from rlmm.inspection.explain_facts import Facts, of_topic, of_unknown
+from rlmm.inspection.explain_kinds import KINDS
+from rlmm.inspection.explaining import explain
+from rlmm.inspection.findings import Severity
+from rlmm.inspection.history import Chronicle, Sought
+from rlmm.inspection.looking_up import Rule, Why
+from rlmm.inspection.replaying import Bound, Replay
+from rlmm.inspection.retention import Fate
+from rlmm.inspection.story import Story
+from rlmm.metadata.ids import Uuid
+from rlmm.metadata.segment import PartitionDeleteState
+from tests.support.builders import (
+    TOPIC_ID,
+    delete_finished,
+    delete_started,
+    finished,
+    partition_delete,
+    segment_id,
+    started,
+    tp,
+)
+from tests.support.inspecting import START_MS, History
+from tests.support.told_cluster import settings
+
+if TYPE_CHECKING:
+    from rlmm.inspection.explaining import Explanation
+    from rlmm.metadata.events import Event
+
+HOUR_MS = 3_600_000
+TWO = (started("a", 0, 99), finished("a"), started("b", 100, 199), finished("b"))
+
+
+async def explained(
+    offset: int, *events: Event, epoch: int | None = None, facts: Facts | None = None
+) -> Explanation:
+    """What is said of *offset* of `tp()` in a log of *events*, with its story."""
+    history = History(1)
+    await history.add(*events, place=0)
+    chronicle, story = Chronicle(Sought.of(tp())), Story(offset)
+    replay = Replay(history.log, 0, Bound(), timeout_s=5)
+    async for chunk in replay.chunks():
+        for one in chunk.happened(chronicle.wanted):
+            line = chronicle.tell(one)
+            if line is not None:
+                story.hear(line)
+    known = replace(facts or Facts(START_MS), story=story, log_start=replay.log_start)
+    return explain(replay.shard, tp(), offset, epoch, known)
+
+
+def codes(explanation: Explanation) -> list[str]:
+    """What was found, in order."""
+    return [one.kind.code for one in explanation.findings]
+
+
+async def test_explain_where_a_slot_has_it_then_says_so_and_nothing_else() -> None:
+    """As a stock broker finds it."""
+    found = await explained(50, *TWO)
+    assert codes(found) == []
+    assert (found.is_read, found.is_fine, found.epoch, found.is_epoch_said) == (
+        True,
+        True,
+        0,
+        False,
+    )
+    look_up = found.look_up
+    assert look_up is not None
+    assert (look_up.rule, look_up.why, look_up.slot_offset, look_up.slot_last) == (
+        Rule.SLOT, Why.FOUND, 0, 99
+    )  # fmt: skip
+    assert look_up.stock == look_up.found
+    assert found.found is not None
+    assert found.found.id == segment_id("a")
+
+
+async def test_f75_explain_where_only_cover_lookup_finds_it_then_names_the_rule() -> None:
+    """A stock broker answers nothing there: a late, shorter copy has taken the slot."""
+    events = (started("a", 0, 200), finished("a"), started("b", 0, 100), finished("b"))
+    found = await explained(150, *events)
+    assert codes(found) == ["STOCK-LOOKUP-EMPTY", "HIDDEN-SEGMENT"]
+    look_up = found.look_up
+    assert look_up is not None
+    assert (look_up.rule, look_up.why, look_up.stock) == (
+        Rule.COVER_LOOKUP, Why.SLOT_ENDS_BEFORE, None
+    )  # fmt: skip
+    assert (look_up.slot_last, found.is_read) == (100, True)
+    assert "ends there at 100" in found.findings[0].detail
+
+
+async def test_f74_explain_where_another_took_its_place_then_shows_the_hidden_one_as_well() -> None:
+    """KAFKA-20932: found is the other one, and what is hidden holds the offset, too."""
+    found = await explained(50, *TWO, started("c", 0, 150), finished("c"))
+    assert codes(found) == []
+    assert [(one.segment.id, one.epochs) for one in found.held.held] == [
+        (segment_id("c"), (0,)), (segment_id("a"), ())
+    ]  # fmt: skip
+
+
+async def test_explain_of_a_hole_says_from_where_to_where() -> None:
+    """And where to look for what was there."""
+    found = await explained(150, *TWO[:2], started("z", 300, 399), finished("z"))
+    assert codes(found) == ["LOOKUP-HOLE"]
+    assert found.findings[0].detail == "offsets 100 to 299"
+    assert "rlmm history orders-7" in found.findings[0].fix
+    assert not found.is_fine
+
+
+@pytest.mark.parametrize(
+    ("offset", "code", "severity"),
+    [(5, "OFFSET-BELOW-TIER", Severity.WARNING), (500, "OFFSET-ABOVE-TIER", Severity.NOTE)],
+)
+async def test_explain_outside_of_what_is_tiered_says_on_which_side(
+    offset: int, code: str, severity: Severity
+) -> None:
+    """Behind the end is how it should be; before the beginning may be a loss."""
+    found = await explained(offset, started("a", 10, 99), finished("a"))
+    assert codes(found) == [code]
+    assert found.findings[0].kind.severity is severity
+
+
+async def test_explain_of_an_open_copy_says_whose_it_is_and_since_when() -> None:
+    """It is never an answer."""
+    facts = Facts(START_MS + HOUR_MS)
+    found = await explained(
+        50, started("a", 0, 99, broker_id=3, event_timestamp_ms=START_MS), facts=facts
+    )
+    assert codes(found) == ["COPY-UNFINISHED"]
+    assert "of broker 3" in found.findings[0].detail
+    assert "open for 1h" in found.findings[0].detail
+
+
+async def test_f80_explain_of_a_copy_whose_finish_came_first_says_where_that_is() -> None:
+    """It stays open for ever; only the log knows why."""
+    found = await explained(50, finished("a"), started("a", 0, 99))
+    assert codes(found) == ["COPY-FINISHED-FIRST"]
+    assert "its finish at offset 0 came first" in found.findings[0].detail
+
+
+async def test_explain_of_a_deleted_segment_says_by_whom_and_when() -> None:
+    """Also while it is being deleted."""
+    gone = (delete_started("a", broker_id=5), delete_finished("a", broker_id=6))
+    found = await explained(50, *TWO, gone[0])
+    assert codes(found) == ["SEGMENT-BEING-DELETED"]
+    found = await explained(50, *TWO, *gone)
+    assert codes(found) == ["SEGMENT-DELETED"]
+    assert found.findings[0].fields["broker_id"] == 6
+    assert found.findings[0].fields["timestamp_ms"] == START_MS + 5_000
+    assert found.findings[0].fields["segment_id"] == str(segment_id("a").uuid)
+
+
+async def test_explain_of_a_deleted_copy_that_was_never_finished_is_no_deletion_of_data() -> None:
+    """It was never read."""
+    found = await explained(
+        150, *TWO[:2], started("x", 100, 199), delete_started("x"), delete_finished("x"),
+        started("z", 200, 299), finished("z"),
+    )  # fmt: skip
+    assert codes(found) == ["LOOKUP-HOLE"]
+
+
+async def test_f110_explain_goes_by_the_leader_epoch() -> None:
+    """In one that nobody knows nothing is found; in which it is found is said."""
+    events = (started("a", 0, 99, {1: 0, 4: 50}), finished("a"))
+    assert (await explained(20, *events)).epoch == 1
+    assert (await explained(70, *events)).epoch == 4
+    found = await explained(70, *events, epoch=9)
+    assert codes(found) == ["EPOCH-UNKNOWN", "OTHER-EPOCH"]
+    assert found.is_epoch_said
+    assert [one.epoch for one in found.others] == [4]
+    found = await explained(70, *events, epoch=1)
+    assert codes(found) == ["OTHER-EPOCH"]
+    assert found.look_up is not None
+    assert found.look_up.why is Why.ABOVE_HIGHEST
+
+
+async def test_explain_where_a_segment_has_the_offset_in_no_epoch_then_says_that() -> None:
+    """What it lists begins behind the offset."""
+    found = await explained(5, started("a", 0, 99, {0: 10}), finished("a"))
+    assert codes(found) == ["NOT-IN-EPOCH"]
+
+
+async def test_f116_explain_of_a_partition_that_is_deleted_says_how_far_that_is() -> None:
+    """Half-way it is still found, and not read; at the end it is gone."""
+    marked, begun, ended = (partition_delete(state) for state in PartitionDeleteState)
+    found = await explained(50, *TWO, marked, begun)
+    assert codes(found) == ["PARTITION-BEING-DELETED"]
+    assert (found.found is not None, found.is_read) == (True, False)
+    found = await explained(50, *TWO, marked, begun, ended)
+    assert codes(found) == ["PARTITION-DELETED", "SEGMENT-DELETED"]
+    assert "with its whole partition" in found.findings[1].detail
+
+
+async def test_f65_explain_where_the_head_of_the_log_is_gone_then_says_what_that_costs() -> None:
+    """Updates without their base are all that is left of segments."""
+    history = History(1)
+    await history.add(*TWO, delete_started("a"), place=0)
+    history.topic.partitions[0].truncate_head(2)
+    chronicle, story = Chronicle(Sought.of(tp())), Story(50)
+    replay = Replay(history.log, 0, Bound(), timeout_s=5)
+    async for chunk in replay.chunks():
+        for one in chunk.happened(chronicle.wanted):
+            line = chronicle.tell(one)
+            assert line is not None
+            story.hear(line)
+    facts = Facts(START_MS, story, replay.log_start)
+    found = explain(replay.shard, tp(), 50, None, facts)
+    assert codes(found) == ["OFFSET-BELOW-TIER", "HISTORY-TRIMMED"]
+    assert found.findings[1].fields == {
+        "metadata_partition": 0, "log_start": 2, "updates_without_base": 1
+    }  # fmt: skip
+    assert codes(explain(replay.shard, tp(), 150, None, facts)) == []
+
+
+@pytest.mark.parametrize(
+    ("offsets", "offset", "expected", "is_read"),
+    [
+        (PartitionOffsets(earliest=60), 50, ["BELOW-LOG-START"], False),
+        (PartitionOffsets(earliest=0, earliest_local=40), 50, ["STILL-LOCAL"], True),
+        (PartitionOffsets(earliest=0, earliest_local=150), 50, [], True),
+        (PartitionOffsets(earliest=0, latest=300), 250, ["OFFSET-ABOVE-TIER"], False),
+        (PartitionOffsets(earliest=0, latest=250), 250, ["OFFSET-BEYOND-LOG"], False),
+        (PartitionOffsets(earliest=260, latest=300), 250, ["BELOW-LOG-START"], False),
+    ],
+    ids=["before the log", "local", "tiered alone", "not tiered yet", "beyond", "gone"],
+)
+async def test_explain_where_the_cluster_tells_the_ends_of_the_log_then_goes_by_them(
+    offsets: PartitionOffsets, offset: int, expected: list[str], is_read: bool
+) -> None:
+    """Without a cluster nothing of it is said."""
+    found = await explained(offset, *TWO, facts=Facts(START_MS, offsets=offsets))
+    assert codes(found) == expected
+    assert found.is_read is is_read
+
+
+async def test_explain_where_the_cluster_tells_retention_then_says_what_comes_next() -> None:
+    """And what comes before; what is not told is named."""
+    events = (
+        started("a", 0, 99, max_timestamp_ms=START_MS), finished("a"),
+        started("b", 100, 199, max_timestamp_ms=START_MS + HOUR_MS), finished("b"),
+    )  # fmt: skip
+    topic = TopicFacts("orders", TOPIC_ID, {}, settings(retention_ms=str(2 * HOUR_MS)))
+    found = await explained(150, *events, facts=Facts(START_MS, topic=topic))
+    assert found.due is not None
+    assert (found.due.fate, found.due.due_ms) == (Fate.STAYS, START_MS + 3 * HOUR_MS + 1)
+    assert found.ahead == 1
+    assert found.rules.unknown == ["retention.bytes", "log start"]
+    late = Facts(START_MS + 4 * HOUR_MS, topic=topic)
+    found = await explained(150, *events, facts=late)
+    assert found.due is not None
+    assert found.due.fate is Fate.TIME
+    found = await explained(999, *events, facts=late)
+    assert found.due is None
+
+
+def test_topic_of_another_id_in_the_cluster_is_gone_or_was_made_again() -> None:
+    """By its name alone it is not found any more."""
+    other = tp(topic_id=Uuid.of(7, 7))
+    now = TopicFacts("orders", other.topic_id, {})
+    known = Facts(START_MS, topic=now, is_cluster_known=True, same_name=(other,))
+    found = list(of_topic(tp(), known))
+    assert [one.kind.code for one in found] == ["TOPIC-GONE", "TOPIC-RECREATED"]
+    assert str(other.topic_id) in found[0].detail
+    assert found[1].fields["topic_ids"] == [str(TOPIC_ID), str(other.topic_id)]
+    gone = Facts(START_MS, is_cluster_known=True)
+    assert [one.kind.code for one in of_topic(tp(), gone)] == ["TOPIC-GONE"]
+    assert list(of_topic(tp(), Facts(START_MS))) == []
+
+
+@pytest.mark.parametrize(
+    ("facts", "detail"),
+    [
+        (Facts(START_MS), "is not known"),
+        (Facts(START_MS, is_cluster_known=True), "no such topic"),
+        (
+            Facts(START_MS, is_cluster_known=True, topic=TopicFacts("orders", TOPIC_ID, {})),
+            "remote.storage.enable is not true",
+        ),
+        (
+            Facts(
+                START_MS, is_cluster_known=True,
+                topic=TopicFacts("orders", TOPIC_ID, {}, settings(remote_storage_enable="true")),
+            ),
+            "nothing of this partition was copied yet",
+        ),
+    ],
+    ids=["nobody asked", "no topic", "not tiered", "tiered"],
+)  # fmt: skip
+def test_partition_of_which_nothing_is_known_says_what_the_cluster_knows(
+    facts: Facts, detail: str
+) -> None:
+    """And that the log begins late, where it does."""
+    (found,) = of_unknown("orders-7", 50, facts)
+    assert found.kind.code == "PARTITION-UNKNOWN"
+    assert detail in found.detail
+    trimmed = list(of_unknown("orders-7", 50, replace(facts, log_start=5)))
+    assert [one.kind.code for one in trimmed] == ["PARTITION-UNKNOWN", "HISTORY-TRIMMED"]
+
+
+def test_kinds_have_codes_of_their_own() -> None:
+    """Scripts go by them."""
+    assert len({one.code for one in KINDS}) == len(KINDS)

@@ -1,0 +1,178 @@
+"""The history of a segment, or of a user partition: every event, and what it did to others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.inspection.history import SLOTS_MAX, Chronicle, Part, Sought
+from rlmm.inspection.replaying import Bound, Replay
+from rlmm.metadata.codec import encode, encode_any
+from rlmm.metadata.events import SegmentSnapshot
+from rlmm.metadata.ids import Uuid
+from rlmm.metadata.segment import PartitionDeleteState, SegmentState
+from rlmm.metadata.verdicts import Rejected, RejectReason
+from tests.support.builders import (
+    TOPIC_ID,
+    delete_finished,
+    delete_started,
+    finished,
+    partition_delete,
+    segment_id,
+    started,
+    tp,
+)
+from tests.support.inspecting import History
+
+if TYPE_CHECKING:
+    from rlmm.inspection.history import Line
+    from rlmm.metadata.events import Event
+
+CS, CF, DS, DF = SegmentState
+A, B = segment_id("a"), segment_id("b")
+OTHER = tp("other", 1)
+
+
+async def lines_of(sought: Sought, *events: Event | bytes) -> list[Line]:
+    """The history of *sought* in a log of *events*, all in one metadata partition."""
+    history = History(1)
+    await history.add(*events, place=0)
+    chronicle = Chronicle(sought)
+    replay = Replay(history.log, 0, Bound(), timeout_s=5)
+    found = [
+        chronicle.tell(one)
+        async for chunk in replay.chunks()
+        for one in chunk.happened(chronicle.wanted)
+    ]
+    return [line for line in found if line is not None]
+
+
+async def test_history_of_a_segment_tells_each_event_and_the_state_around_it() -> None:
+    """Its deletion included; other segments and other partitions are not there."""
+    lines = await lines_of(
+        Sought.of(tp(), A.uuid),
+        started("a", 0, 99), started("b", 100, 199), finished("a"),
+        started(segment_id("a", OTHER)), delete_started("a"), delete_finished("a"),
+    )  # fmt: skip
+    assert [line.happened.offset for line in lines] == [0, 2, 4, 5]
+    assert [(line.before, line.after) for line in lines] == [
+        (None, CS), (CS, CF), (CF, DS), (DS, None)
+    ]  # fmt: skip
+    assert {line.part for line in lines} == {Part.OWN}
+    assert [line.displaced for line in lines] == [{}] * 4
+
+
+async def test_f78_history_of_a_segment_shows_what_was_refused_with_its_reason() -> None:
+    """Nothing changed by it, and it is there all the same."""
+    lines = await lines_of(
+        Sought.of(tp(), A.uuid), finished("a"), started("a"), delete_finished("a"), finished("a")
+    )
+    verdicts = [line.happened.verdict for line in lines]
+    assert isinstance(verdicts[0], Rejected)
+    assert verdicts[0].reason is RejectReason.UNKNOWN_SEGMENT
+    assert isinstance(verdicts[2], Rejected)
+    assert verdicts[2].reason is RejectReason.ILLEGAL_TRANSITION
+    assert [(line.before, line.after) for line in lines] == [
+        (None, None), (None, CS), (CS, CS), (CS, CF)
+    ]  # fmt: skip
+
+
+async def test_history_tells_who_lost_its_place_to_whom() -> None:
+    """KAFKA-20932: 0-100 and 101-200 are finished, then 0-150 takes the place of the first."""
+    events = (
+        started("a", 0, 100), finished("a"), started("b", 101, 200), finished("b"),
+        started("c", 0, 150, {0: 0, 1: 120}), finished("c"),
+    )  # fmt: skip
+    last = (await lines_of(Sought.of(tp()), *events))[-1]
+    assert last.displaced == {A.uuid: (0,)}
+    mine = await lines_of(Sought.of(tp(), A.uuid), *events)
+    assert [(line.happened.offset, line.part) for line in mine] == [
+        (0, Part.OWN), (1, Part.OWN), (5, Part.DISPLACED)
+    ]  # fmt: skip
+    assert mine[-1].displaced == {A.uuid: (0,)}
+    assert len(await lines_of(Sought.of(tp(), B.uuid), *events)) == 2
+
+
+async def test_f79_history_of_a_repeated_finish_tells_whom_it_has_displaced() -> None:
+    """It is a duplicate to its writer, and counts as the newest all the same."""
+    events = (
+        started("a", 0, 100), finished("a"), started("b", 0, 200), finished("b"), finished("a"),
+    )  # fmt: skip
+    lines = await lines_of(Sought.of(tp(), B.uuid), *events)
+    assert [(line.happened.offset, line.part) for line in lines] == [
+        (2, Part.OWN), (3, Part.OWN), (4, Part.DISPLACED)
+    ]  # fmt: skip
+    assert lines[1].displaced == {A.uuid: (0,)}
+
+
+async def test_history_where_an_epoch_has_too_many_slots_does_not_say_who_lost_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not found out is another thing than nobody."""
+    monkeypatch.setattr("rlmm.inspection.history.SLOTS_MAX", 0)
+    assert SLOTS_MAX > 0
+    lines = await lines_of(
+        Sought.of(tp()), started("a", 0, 100), finished("a"), started("b", 0, 200), finished("b")
+    )
+    assert [line.displaced for line in lines] == [{}, {}, {}, None]
+
+
+async def test_history_of_a_segment_tells_when_its_whole_partition_was_deleted() -> None:
+    """From its first event on, and until it is gone with the rest."""
+    marked, begun, ended = PartitionDeleteState
+    lines = await lines_of(
+        Sought.of(tp(), A.uuid),
+        partition_delete(marked), started("a"), partition_delete(begun), partition_delete(ended),
+        partition_delete(ended),
+    )  # fmt: skip
+    assert [(line.happened.offset, line.part) for line in lines] == [
+        (1, Part.OWN), (2, Part.PARTITION_DELETED), (3, Part.PARTITION_DELETED)
+    ]  # fmt: skip
+    assert [(line.before, line.after) for line in lines[1:]] == [(marked, begun), (begun, ended)]
+    whole = await lines_of(Sought.of(tp()), partition_delete(marked), started("a"))
+    assert [line.part for line in whole] == [Part.OWN, Part.OWN]
+
+
+async def test_history_shows_poison_that_names_what_is_sought() -> None:
+    """Nobody can say what it was to do; who looks for the segment must see it."""
+    poison = encode(finished("a"))[:-3]
+    lines = await lines_of(Sought.of(tp(), A.uuid), started("a"), poison, b"\x01\xff")
+    assert [(line.happened.offset, line.part) for line in lines] == [
+        (0, Part.OWN), (1, Part.MENTIONED)
+    ]  # fmt: skip
+    assert lines[1].happened.value == poison
+
+
+async def test_history_shows_snapshot_records_of_the_segment() -> None:
+    """They say no partition, and are refused."""
+    snapshot = SegmentSnapshot(A.uuid, 0, 9, 1, -1, 0, ((0, 0),), 10, None, CF)
+    other = SegmentSnapshot(B.uuid, 0, 9, 1, -1, 0, ((0, 0),), 10, None, CF)
+    lines = await lines_of(Sought.of(tp(), A.uuid), encode_any(snapshot), encode_any(other))
+    assert [line.happened.offset for line in lines] == [0]
+    verdict = lines[0].happened.verdict
+    assert isinstance(verdict, Rejected)
+    assert verdict.reason is RejectReason.SNAPSHOT_RECORD
+
+
+@pytest.mark.parametrize(
+    ("sought", "offsets"),
+    [
+        pytest.param(Sought(topic="orders", partition=7), [0, 1], id="by name"),
+        pytest.param(Sought(topic_id=TOPIC_ID, partition=7), [0, 2], id="by topic id"),
+        pytest.param(Sought.of(tp()), [0], id="wholly"),
+        pytest.param(Sought(segment=segment_id(2).uuid), [2], id="by segment alone"),
+        pytest.param(Sought(topic="orders", partition=8), [], id="another partition"),
+        pytest.param(Sought(topic="order", partition=7), [], id="a part of the name"),
+    ],
+)
+async def test_sought_when_partly_known_then_means_all_that_may_be_it(
+    sought: Sought, offsets: list[int]
+) -> None:
+    """A topic that was made again has the same name and another id."""
+    again = tp(topic_id=Uuid.of(7, 7))
+    lines = await lines_of(
+        sought, started(segment_id(0)), started(segment_id(1, again)),
+        started(segment_id(2, tp("renamed"))),
+    )  # fmt: skip
+    assert [line.happened.offset for line in lines] == offsets

@@ -1,0 +1,85 @@
+"""The register of findings: codes are an interface, and each of them is met in a test."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+import rlmm.inspection
+from rlmm.cli.main import SUBCOMMANDS
+from rlmm.inspection.findings import Kind
+from rlmm.inspection.kinds import BY_COMMAND, KINDS
+from rlmm.inspection.verifying import broken_rules
+
+if TYPE_CHECKING:
+    from rlmm.metadata.shard import Shard
+
+TESTS = Path(__file__).resolve().parents[2]
+
+
+def registered() -> dict[str, Kind]:
+    """Every kind that any module of the package has, by the name of its constant."""
+    found = {}
+    for module in pkgutil.iter_modules(rlmm.inspection.__path__):
+        values = vars(importlib.import_module(f"rlmm.inspection.{module.name}"))
+        found.update({name: one for name, one in values.items() if isinstance(one, Kind)})
+    return found
+
+
+def test_kinds_when_collected_then_are_all_there_are_and_each_once() -> None:
+    """A module that is forgotten here is forgotten on the page, too."""
+    assert set(registered().values()) == set(KINDS)
+    assert [code for code, count in Counter(one.code for one in KINDS).items() if count > 1] == []
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda one: one.code)
+def test_kind_when_read_then_is_a_code_and_three_texts(kind: Kind) -> None:
+    """Texts go on in the middle of a line and are joined to others, so they end without a stop."""
+    assert re.fullmatch(r"[A-Z][A-Z0-9]*(-[A-Z0-9]+)*", kind.code)
+    for text in (kind.title, kind.reason, kind.fix):
+        assert text
+        assert not text.endswith(".")
+        assert text == " ".join(text.split())
+
+
+def test_kinds_when_they_name_a_command_then_there_is_one() -> None:
+    """Also with its flags as they are now."""
+    named = {
+        command
+        for kind in KINDS
+        for command in re.findall(r"`rlmm ([a-z-]+)", f"{kind.reason} {kind.fix}")
+    }
+    assert named
+    assert named | set(BY_COMMAND) <= set(SUBCOMMANDS)
+
+
+def test_kinds_when_looked_for_in_the_tests_then_each_is_met() -> None:
+    """By its code, or by its constant."""
+    names = {one: name for name, one in registered().items()}
+    text = "\n".join(path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py"))
+    words = set(re.findall(r"[A-Z][A-Z0-9_-]+", text))
+    assert [one.code for one in KINDS if not {one.code, names[one]} & words] == []
+
+
+class Contradicting:
+    """A shard that finds fault with itself."""
+
+    partition = 7
+
+    def validate(self) -> list[str]:
+        """One rule."""
+        return ["a slot refers to a segment that is not there"]
+
+
+def test_broken_rules_when_a_shard_contradicts_itself_then_names_its_metadata_partition() -> None:
+    """The code is BROKEN-RULE: a fault of ours, so people are asked to report it."""
+    (found,) = broken_rules(cast("Shard", Contradicting()))
+    assert found.kind.code == "BROKEN-RULE"
+    assert found.subject == "__remote_log_metadata-7"
+    assert "a slot refers to" in found.detail

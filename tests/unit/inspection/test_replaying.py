@@ -1,0 +1,180 @@
+"""A log replayed up to a bound: the state there and what became of each event are the engine's."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlmm.errors import InvalidArgument, LogTruncated, UnknownPartition
+from rlmm.inspection.replaying import Bound, Replay, replay
+from rlmm.metadata.codec.encoding import encode
+from rlmm.metadata.partitioner import metadata_partition_for
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.verdicts import Applied, Rejected, RejectReason, Undecodable
+from tests.support.builders import (
+    delete_finished,
+    delete_started,
+    finished,
+    segment_id,
+    started,
+    tp,
+)
+from tests.support.inspecting import START_MS, History
+from tests.support.record_sets import broken
+from tests.support.shards import batch_of
+
+EVENTS = (
+    started("a", 0, 99), finished("a"), started("b", 100, 199), finished("b"), finished("nobody"),
+    delete_started("a"), delete_finished("a"),
+)  # fmt: skip
+
+
+async def the_history() -> tuple[History, int]:
+    """All of `EVENTS`, and their metadata partition."""
+    history = History()
+    (place, _), *_ = await history.add(*EVENTS)
+    return history, place
+
+
+@pytest.mark.parametrize("last", range(-1, len(EVENTS)))
+@pytest.mark.parametrize("at_once", [1, len(EVENTS)])
+async def test_replay_when_bounded_by_offset_or_time_then_is_the_state_of_what_lies_before(
+    last: int, at_once: int
+) -> None:
+    """Whether each event has a batch of its own or all are in one."""
+    history = History()
+    place = metadata_partition_for(tp().topic_id, tp().partition, 3)
+    if at_once == 1:
+        await history.add(*EVENTS)
+    else:
+        history.topic.write(history.topic.partitions[place], [encode(event) for event in EVENTS])
+    expected = PythonShard(place)
+    for event in EVENTS[: last + 1]:
+        expected.apply_event(event)
+    found = await replay(history.log, [place], Bound({place: last}), timeout_s=5)
+    assert found.replays[place].shard.image() == expected.image()
+    if at_once == 1:
+        at_ms = START_MS + 1_000 * last
+        found = await replay(history.log, [place], Bound(time_ms=at_ms), timeout_s=5)
+        assert found.replays[place].shard.image() == expected.image()
+
+
+async def test_happened_when_read_then_has_place_time_and_verdict_of_each() -> None:
+    """What was not simply applied says why; poison comes with its bytes."""
+    history, place = await the_history()
+    await history.add(b"\x01\xff", place=place)
+    one = Replay(history.log, place, Bound(), timeout_s=5)
+    told = [each async for chunk in one.chunks() for each in chunk.happened()]
+    assert [each.offset for each in told] == list(range(len(EVENTS) + 1))
+    assert [each.timestamp_ms for each in told] == [START_MS + 1_000 * n for n in range(len(told))]
+    assert [each.event for each in told] == [*EVENTS, None]
+    assert isinstance(told[0].verdict, Applied)
+    rejected = told[4].verdict
+    assert isinstance(rejected, Rejected)
+    assert rejected.reason is RejectReason.UNKNOWN_SEGMENT
+    assert isinstance(told[-1].verdict, Undecodable)
+    assert told[-1].value == b"\x01\xff"
+
+
+async def test_moment_when_asked_then_tells_partitions_segments_and_who_is_unknown() -> None:
+    """The same words as any other source."""
+    history, place = await the_history()
+    moment = await history.moment()
+    (summary,) = await moment.user_partitions()
+    assert (summary.partition, summary.metadata_partition) == (tp(), place)
+    assert (summary.started, summary.finished, summary.being_deleted) == (0, 1, 0)
+    pages = [page async for page in moment.segments(tp())]
+    assert [[one.start_offset for one in page] for page in pages] == [[100]]
+    assert (await moment.state(tp())).segment_for(tp(), 0, 150) is not None
+    with pytest.raises(UnknownPartition):
+        await moment.state(tp("nobody"))
+
+
+async def test_f65_state_before_the_log_begins_is_refused_not_shown_empty() -> None:
+    """What retention took is not known, by offset or by time; what is left counts as before."""
+    history, place = await the_history()
+    history.topic.partitions[place].truncate_head(3)
+    for bound in (Bound({place: 2}), Bound({place: 0}), Bound(time_ms=START_MS + 2_500)):
+        with pytest.raises(LogTruncated, match="begins at offset 3") as refused:
+            await replay(history.log, [place], bound, timeout_s=5)
+        assert refused.value.log_start == 3
+    found = await replay(history.log, [place], Bound({place: 3}), timeout_s=5)
+    assert found.positions == {place: 4}
+    assert found.replays[place].log_start == 3
+
+
+async def test_replay_when_the_log_begins_at_its_beginning_then_may_be_asked_before_all() -> None:
+    """Then nothing was there, and that is known."""
+    history, place = await the_history()
+    found = await replay(history.log, [place], Bound(time_ms=START_MS - 1), timeout_s=5)
+    assert found.positions == {place: 0}
+    assert await found.user_partitions() == []
+
+
+async def test_replay_when_it_is_to_go_on_to_an_earlier_moment_then_refuses() -> None:
+    """Nothing that was applied is taken back."""
+    history, place = await the_history()
+    one = Replay(history.log, place, Bound({place: 4}), timeout_s=5)
+    await one.run()
+    one.go_on(Bound({place: 2}))
+    with pytest.raises(InvalidArgument, match="the second moment before the first"):
+        await one.run()
+
+
+@pytest.mark.parametrize("cut", ["head", "tail"])
+async def test_replay_when_the_log_does_not_hold_where_it_stands_any_more_then_refuses(
+    cut: str,
+) -> None:
+    """It would else begin anew, and what it had said before would be of another state."""
+    history, place = await the_history()
+    one = Replay(history.log, place, Bound({place: 2}), timeout_s=5)
+    await one.run()
+    held = history.topic.partitions[place]
+    if cut == "head":
+        held.truncate_head(5)
+    else:
+        held.truncate_tail(1)
+    one.go_on(Bound())
+    with pytest.raises(LogTruncated, match="offset 3 is reached"):
+        await one.run()
+
+
+async def test_replay_where_a_hole_reaches_beyond_the_bound_then_ends_at_the_bound() -> None:
+    """A position is part of the state: the same moment has the same image, however it is read."""
+    history, place = await the_history()
+    held = history.topic.partitions[place]
+    left = list(held.batches)
+    held.store(batch_of(EVENTS[:4], held.next_offset), 4)
+    held.replace(left)  # as compaction leaves it: the offsets are there, and no batch
+    one = Replay(history.log, place, Bound({place: len(EVENTS) + 2}), timeout_s=5)
+    shard = await one.run()
+    assert shard.position == one.end == len(EVENTS) + 3
+
+
+async def test_replay_where_what_was_lost_reaches_beyond_the_bound_then_tells_its_part() -> None:
+    """Nothing is passed silently."""
+    history, place = await the_history()
+    held = history.topic.partitions[place]
+    held.store(broken(batch_of(EVENTS[:4], held.next_offset)), 4)
+    one = Replay(history.log, place, Bound({place: len(EVENTS) + 1}), timeout_s=5)
+    told = [each async for chunk in one.chunks() for each in chunk.happened()]
+    assert (told[-1].offset, told[-1].next_offset) == (len(EVENTS), len(EVENTS) + 2)
+    assert isinstance(told[-1].verdict, Undecodable)
+    assert one.shard.statistics().tally.undecodable == 2
+
+
+async def test_happened_when_bytes_are_wanted_then_decodes_no_others() -> None:
+    """But tells whatever was lost, for nobody knows what was in it."""
+    history, place = await the_history()
+    held = history.topic.partitions[place]
+    held.store(broken(batch_of(EVENTS[:2], held.next_offset)), 2)
+    one = Replay(history.log, place, Bound(), timeout_s=5)
+    wanted = bytes(segment_id("b").uuid)
+    told = [each async for chunk in one.chunks() for each in chunk.happened(lambda v: wanted in v)]
+    assert [each.offset for each in told] == [2, 3, len(EVENTS)]
+
+
+async def test_replay_when_bounded_in_a_metadata_partition_that_is_not_there_then_refused() -> None:
+    """Else the present would be shown as the past."""
+    history, place = await the_history()
+    with pytest.raises(InvalidArgument, match="0 to 2, got 3"):
+        await replay(history.log, [place], Bound({3: 1}), timeout_s=5)

@@ -1,0 +1,97 @@
+"""What retention does next, as a leader would."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlmm.inspection.cluster import PartitionOffsets, Setting, TopicFacts
+from rlmm.inspection.retention import Fate, Rules, due_of
+from rlmm.metadata.segment import SegmentState
+from tests.support.builders import TOPIC_ID, segment_id, started
+
+CF = SegmentState.COPY_SEGMENT_FINISHED
+NOW_MS = 10_000
+
+
+def three(**states: SegmentState) -> list:  # type: ignore[type-arg]
+    """Segments of 100 bytes and 100 offsets, the last records of which are of 1, 2 and 3 s."""
+    return [
+        started(name, at * 100, at * 100 + 99, size_bytes=100, max_timestamp_ms=(at + 1) * 1_000,
+                state=states.get(name, CF))
+        for at, name in enumerate("abc")
+    ]  # fmt: skip
+
+
+def fates(segments: list, rules: Rules) -> list[str]:  # type: ignore[type-arg]
+    """What becomes of each, by rising start."""
+    found = sorted(due_of(segments, rules, NOW_MS), key=lambda one: one.segment.start_offset)
+    return [str(one.fate) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("rules", "expected"),
+    [
+        (Rules(), ["stays"] * 3),
+        (Rules(retention_ms=-1, retention_bytes=-1, log_start=0), ["stays"] * 3),
+        (Rules(retention_ms=9_000), ["stays"] * 3),
+        (Rules(retention_ms=8_999), ["time", "stays", "stays"]),
+        (Rules(retention_ms=0), ["time"] * 3),
+        (Rules(retention_bytes=300), ["stays"] * 3),
+        (Rules(retention_bytes=201), ["stays"] * 3),
+        (Rules(retention_bytes=200), ["size", "stays", "stays"]),
+        (Rules(retention_bytes=200, only_local_bytes=100), ["size", "size", "stays"]),
+        (Rules(retention_bytes=0), ["size"] * 3),
+        (Rules(log_start=100), ["before-log-start", "stays", "stays"]),
+        (Rules(log_start=99), ["stays"] * 3),
+        (Rules(retention_ms=8_999, retention_bytes=100), ["time", "size", "stays"]),
+        (Rules(retention_ms=8_999, retention_bytes=200), ["time", "stays", "stays"]),
+    ],
+)
+def test_f117_retention_goes_strictly_beyond_its_limits_and_stops_at_the_first_that_stays(
+    rules: Rules, expected: list[str]
+) -> None:
+    """What goes by time pays for what would go by size."""
+    assert fates(three(), rules) == expected
+
+
+def test_f117_copies_that_are_not_finished_count_for_nothing() -> None:
+    """KAFKA-17062: else good segments go early."""
+    found = three(b=SegmentState.COPY_SEGMENT_STARTED)
+    assert fates(found, Rules(retention_bytes=200)) == ["stays", "unfinished", "stays"]
+    found = three(b=SegmentState.DELETE_SEGMENT_STARTED)
+    assert fates(found, Rules(retention_bytes=200)) == ["stays", "being-deleted", "stays"]
+
+
+def test_retention_when_the_first_stays_then_older_ones_behind_it_stay_too() -> None:
+    """A producer's clock was wrong once: the scan does not go past it."""
+    found = three()
+    found[0] = started("a", 0, 99, max_timestamp_ms=NOW_MS, size_bytes=100, state=CF)
+    assert fates(found, Rules(retention_ms=8_500)) == ["stays"] * 3
+
+
+def test_retention_when_an_epoch_was_replaced_then_its_segments_go() -> None:
+    """Whatever their age."""
+    found = [
+        started("old", 50, 99, {1: 50}, state=CF),
+        started("new", 40, 149, {2: 40}, state=CF),
+    ]
+    assert [str(one.fate) for one in due_of(found, Rules(), NOW_MS)] == ["stays", "superseded"]
+
+
+def test_due_time_is_the_first_millisecond_in_which_a_segment_is_too_old() -> None:
+    """None where nobody knows, or nothing ever is."""
+    first = due_of(three(), Rules(retention_ms=500), NOW_MS)[0]
+    assert (first.segment.id, first.due_ms) == (segment_id("a"), 1_501)
+    assert due_of(three(), Rules(retention_ms=-1), NOW_MS)[0].due_ms is None
+    assert due_of(three(), Rules(), NOW_MS)[0].due_ms is None
+
+
+def test_rules_of_a_topic_are_what_the_cluster_tells() -> None:
+    """And what it does not tell has a name."""
+    topic = TopicFacts("orders", TOPIC_ID, {}, {"retention.ms": Setting("500", True)})
+    rules = Rules.of(topic, PartitionOffsets(earliest=7), 9)
+    assert rules == Rules(500, None, 7, 9)
+    assert rules.unknown == ["retention.bytes"]
+    assert Rules.of(None, None).unknown == ["retention.ms", "retention.bytes", "log start"]
+    assert Fate.STAYS.is_deleted is False
+    assert Fate.TIME.is_deleted

@@ -1,0 +1,228 @@
+"""What people mean by a time, a moment, a partition or a segment that they typed."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from rlmm.errors import InvalidArgument, UnknownPartition
+from rlmm.inspection.selection import (
+    At,
+    PartitionLabel,
+    parse_at,
+    parse_partition,
+    parse_position,
+    parse_segment,
+    parse_time,
+    parse_topic_partitions,
+    partition_filter,
+    resolve,
+    topic_pattern,
+)
+from rlmm.metadata.ids import TopicIdPartition, Uuid
+from tests.support.builders import TOPIC_ID, tp
+
+NOW_MS = 1_800_000_000_000
+OTHER_ID = Uuid(bytes(range(16)))
+
+
+@pytest.mark.parametrize(
+    ("text", "time_ms"),
+    [
+        ("now", NOW_MS),
+        ("-7d", NOW_MS - 7 * 86_400_000),
+        ("-1.5h", NOW_MS - 5_400_000),
+        ("-250ms", NOW_MS - 250),
+        ("-99999w", 0),
+        ("1700000000000", 1_700_000_000_000),
+        ("0", 0),
+        ("2023-11-14T22:13:20.250Z", 1_700_000_000_250),
+        ("2023-11-14T22:13:20", 1_700_000_000_000),
+        ("2023-11-14 23:13:20+01:00", 1_700_000_000_000),
+        ("2023-11-14", 1_699_920_000_000),
+        (" 2023-11-14T22:13:20Z ", 1_700_000_000_000),
+    ],
+)
+def test_time_when_written_in_any_form_is_milliseconds(text: str, time_ms: int) -> None:
+    """ISO 8601, in UTC where no zone is said; milliseconds; so long ago; now."""
+    assert parse_time(text, NOW_MS) == time_ms
+
+
+def test_time_when_no_zone_is_said_is_utc_wherever_the_machine_stands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The same command means the same moment on every machine."""
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        assert parse_time("2023-11-14T22:13:20", NOW_MS) == 1_700_000_000_000
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "7d", "-7", "-7y", "2023-13-01", "1e3", "٣"])
+def test_time_when_it_is_none_is_refused_with_what_would_be_one(text: str) -> None:
+    """The message shows each form."""
+    with pytest.raises(InvalidArgument, match="-7d or now"):
+        parse_time(text, NOW_MS)
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("1500", At(offset=1_500)),
+        ("0", At(offset=0)),
+        ("99999999999", At(offset=99_999_999_999)),
+        ("100000000000", At(time_ms=100_000_000_000)),
+        ("7:1500", At(offsets={7: 1_500})),
+        ("7:1500, 8:0", At(offsets={7: 1_500, 8: 0})),
+        ("-1h", At(time_ms=NOW_MS - 3_600_000)),
+        ("2023-11-14T22:13:20Z", At(time_ms=1_700_000_000_000)),
+    ],
+)
+def test_moment_when_written_is_offset_offsets_or_time(text: str, at: At) -> None:
+    """Numbers of twelve digits and more are times, as no topic has so many records."""
+    assert parse_at(text, NOW_MS) == at
+
+
+@pytest.mark.parametrize("text", ["-5", "7:", ":5", "7:1500,7:2", "7:-1", "x:1", ""])
+def test_moment_when_it_is_none_is_refused(text: str) -> None:
+    """Half of a pair, a partition twice, and what is no time."""
+    with pytest.raises(InvalidArgument):
+        parse_at(text, NOW_MS)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "allowed", "refused"),
+    [
+        ("t1:1", ["t1-1"], ["t1-0", "t1-2", "t11-1"]),
+        ("t2:0-3", ["t2-0", "t2-2"], ["t2-3"]),
+        ("t3", ["t3-0", "t3-99"], ["at3-0", "t33-0"]),
+        ("t4:5-", ["t4-5", "t4-99"], ["t4-4"]),
+        ("t5:-3", ["t5-0", "t5-2"], ["t5-3"]),
+        (":2", ["t1-2", "anything-2"], ["t1-1"]),
+        ("t.*:", ["t1-0", "topic-7"], ["x-0"]),
+        ("t6:-", ["t6-0", "t6-9"], []),
+        ("t1:1,t2:2", ["t1-1", "t2-2"], ["t1-2", "t2-1"]),
+        ("t1:1,", ["t1-1"], ["t1-0"]),
+        ("", ["t1-0"], []),
+        ("t1:1,,t2", ["x-9"], []),
+    ],
+)
+def test_topic_partitions_when_written_as_kafkas_tool_has_them_mean_the_same(
+    pattern: str, allowed: list[str], refused: list[str]
+) -> None:
+    """Names are expressions for the whole name, upper bounds are exclusive, an empty name is any;
+    empty rules are read as kafka-get-offsets reads them: at the end not at all, else as all."""
+    found = parse_topic_partitions(pattern)
+    assert all(found.allows(_partition(one)) for one in allowed)
+    assert not any(found.allows(_partition(one)) for one in refused)
+
+
+@pytest.mark.parametrize("pattern", ["t1:a", "t1:1-2-3", "t1:1:2", "t1: 1", "(:1"])
+def test_topic_partitions_when_they_mean_nothing_are_refused(pattern: str) -> None:
+    """As kafka-get-offsets refuses them."""
+    with pytest.raises(InvalidArgument):
+        parse_topic_partitions(pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [("orders", ["orders"]), ("a, b", ["a", "b"]), ("'a.*'", ["abc"]), ('"a"', ["a"])],
+)
+def test_topic_pattern_when_written_is_read_as_kafkas_tools_read_it(
+    pattern: str, names: list[str]
+) -> None:
+    """Commas say or; blanks, and quotes around it, do not count."""
+    assert all(topic_pattern(pattern).fullmatch(name) for name in names)
+
+
+def test_filter_when_both_flags_are_given_is_refused() -> None:
+    """Two of them would leave open which one counts."""
+    with pytest.raises(InvalidArgument, match="one of them"):
+        partition_filter("a", "b:1")
+    assert partition_filter(None, None).allows(tp())
+    assert partition_filter("ord.*", None).allows(tp("orders"))
+    assert not partition_filter("ord", None).allows(tp("orders"))
+    assert not partition_filter(None, "orders:6").allows(tp("orders", 7))
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("orders-3", PartitionLabel("orders", 3)),
+        ("a-b-c-0", PartitionLabel("a-b-c", 0)),
+        (f"{TOPIC_ID}:orders-3", PartitionLabel("orders", 3, TOPIC_ID)),
+        (f"{OTHER_ID}:3", PartitionLabel(None, 3, OTHER_ID)),
+    ],
+)
+def test_partition_when_written_as_kafka_prints_it_is_understood(
+    text: str, label: PartitionLabel
+) -> None:
+    """`orders-3`, with the topic id before it, and the id without the name; shown as written."""
+    assert parse_partition(text) == label
+    assert str(label) == text
+
+
+@pytest.mark.parametrize("text", ["orders", "orders-", "-3", "orders-x", "orders-99999999999", ""])
+def test_partition_when_it_is_none_is_refused(text: str) -> None:
+    """Without a number, or with one that no partition has."""
+    with pytest.raises(InvalidArgument, match="orders-3"):
+        parse_partition(text)
+
+
+def test_position_when_written_has_a_partition_and_an_offset() -> None:
+    """`orders-3@1500`."""
+    assert parse_position("orders-3@1500") == (PartitionLabel("orders", 3), 1_500)
+    for text in ("orders-3", "orders-3@", "orders-3@-1", f"orders-3@{2**63}", "@5"):
+        with pytest.raises(InvalidArgument):
+            parse_position(text)
+
+
+def test_partition_when_only_one_is_known_is_that_one() -> None:
+    """A name is enough as long as nobody else has it."""
+    assert resolve(parse_partition("orders-7"), [tp(), tp("orders", 8)]) == tp()
+    assert resolve(parse_partition(f"{TOPIC_ID}:7"), [tp(), tp("orders", 8)]) == tp()
+
+
+def test_partition_when_several_topics_had_the_name_is_refused_with_each_id() -> None:
+    """A topic that was made again: both are named, so that either can be asked for."""
+    known = [tp(), tp(topic_id=OTHER_ID)]
+    with pytest.raises(InvalidArgument) as caught:
+        resolve(parse_partition("orders-7"), known)
+    assert f"{TOPIC_ID}:orders-7" in str(caught.value)
+    assert f"{OTHER_ID}:orders-7" in str(caught.value)
+    assert resolve(parse_partition(f"{OTHER_ID}:orders-7"), known) == known[1]
+
+
+def test_partition_when_nothing_is_known_of_it_says_which_there_are() -> None:
+    """A wrong number is told from a wrong name."""
+    known = [tp("orders", number) for number in range(12)]
+    with pytest.raises(UnknownPartition, match=r"there are partitions 0, 1, .* and 2 more"):
+        resolve(parse_partition("orders-99"), known)
+    with pytest.raises(UnknownPartition) as caught:
+        resolve(parse_partition("order-1"), known)
+    assert "there are" not in str(caught.value)
+
+
+def test_segment_when_written_is_an_id_or_its_beginning() -> None:
+    """22 characters are the id; fewer are what it begins with; a dash is a character like any."""
+    uuid = Uuid(b"\xf8" + bytes(15))
+    assert str(uuid).startswith("-")
+    whole, beginning = parse_segment(str(uuid)), parse_segment("-A")
+    assert whole.uuid == uuid
+    assert beginning.uuid is None
+    assert whole.names(uuid)
+    assert beginning.names(uuid)
+    assert not beginning.names(OTHER_ID)
+    assert parse_segment(f"orders-3/{uuid}").partition == PartitionLabel("orders", 3)
+    for text in ("", "orders-3/", "x" * 23, "a b", "orders/AAAA"):
+        with pytest.raises(InvalidArgument):
+            parse_segment(text)
+
+
+def _partition(label: str) -> TopicIdPartition:
+    topic, _, number = label.rpartition("-")
+    return tp(topic, int(number))

@@ -1,0 +1,176 @@
+"""What is open for too long, and what is behind it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rlmm.inspection.cluster import PartitionPlace, TopicFacts
+from rlmm.inspection.moment import PartitionSummary
+from rlmm.inspection.replaying import Bound, Replay
+from rlmm.inspection.stuck import Known, half_deleted, stuck_in
+from rlmm.metadata.ids import Uuid
+from rlmm.metadata.segment import PartitionDeleteState
+from tests.support.builders import (
+    TOPIC_ID,
+    delete_started,
+    finished,
+    partition_delete,
+    segment_id,
+    started,
+    tp,
+)
+from tests.support.inspecting import History, moment_of
+
+HOUR_MS = 3_600_000
+KNOWN = Known(now_ms=10 * HOUR_MS, copy_open_ms=HOUR_MS, delete_open_ms=2 * HOUR_MS)
+
+
+def orders(leader: int | None, topic_id: Uuid = TOPIC_ID) -> dict[str, TopicFacts]:
+    """The cluster has the topic, and this leads the partition."""
+    return {
+        "orders": TopicFacts("orders", topic_id, {7: PartitionPlace(leader, 3, (1, 2), (1, 2))})
+    }
+
+
+async def segments_of(*events: object) -> list:  # type: ignore[type-arg]
+    """All segments that these events leave."""
+    moment = await moment_of(events)  # type: ignore[arg-type]
+    return (await moment.state(tp())).segments(tp())
+
+
+@pytest.mark.parametrize(
+    ("leader", "brokers", "why"),
+    [
+        (1, {1, 2}, "wrote it and leads the partition"),
+        (2, {1, 2}, "does not lead any more: broker 2 does"),
+        (None, {1, 2}, "has no leader"),
+        (2, {2}, "which wrote it, is not there"),
+    ],
+)
+async def test_f102_copy_that_never_ends_when_nothing_followed_then_is_stalled(
+    leader: int | None, brokers: set[int], why: str
+) -> None:
+    """What is finished before it makes no difference; who is at it does."""
+    segments = await segments_of(
+        started("before", 0, 99), finished("before"), started("open", 100, 199)
+    )
+    known = replace(KNOWN, topics=orders(leader), brokers=frozenset(brokers))
+    (found,) = stuck_in(segments, known)
+    assert found.kind.code == "COPY-STALLED"
+    assert found.subject == f"orders-7 {segment_id('open').uuid}"
+    assert why in found.detail
+    assert found.fields["age_s"] == 36_000
+    assert found.fields["broker_id"] == 1
+
+
+async def test_f102_copy_when_it_was_made_again_then_is_abandoned_and_says_by_whom() -> None:
+    """As one segment, or in other pieces."""
+    segments = await segments_of(
+        started("open", 0, 99),
+        started("again", 0, 149, broker_id=2),
+        finished("again", broker_id=2),
+    )
+    (found,) = stuck_in(segments, KNOWN)
+    assert found.kind.code == "COPY-ABANDONED"
+    assert f"{segment_id('again').uuid} of broker 2" in found.detail
+    pieces = await segments_of(
+        started("open", 0, 99), started("a", 0, 49), finished("a"), started("b", 50, 149),
+        finished("b"),
+    )  # fmt: skip
+    (found,) = stuck_in(pieces, KNOWN)
+    assert found.kind.code == "COPY-ABANDONED"
+    assert "up to offset 149" in found.detail
+
+
+async def test_f102_copy_when_the_clock_of_the_next_broker_is_behind_then_is_abandoned() -> None:
+    """In the same epoch, or a later one, copies go forward; in an earlier one they are others."""
+    for epoch, code in ((3, "COPY-ABANDONED"), (2, "COPY-ABANDONED"), (1, "COPY-STALLED")):
+        segments = await segments_of(
+            started("open", 100, 199, {2: 100}, event_timestamp_ms=HOUR_MS),
+            started("again", 100, 249, {epoch: 100}, broker_id=2),
+            finished("again", broker_id=2, event_timestamp_ms=HOUR_MS - 60_000),
+        )
+        (found,) = stuck_in(segments, KNOWN)
+        assert found.kind.code == code, epoch
+
+
+async def test_f80_copy_whose_finish_came_first_then_is_told_so() -> None:
+    """The refused event is what tells it from any other open copy."""
+    history = History()
+    (place, _), *_ = await history.add(finished("early"), started("early", 0, 99))
+    moment = await history.moment()
+    replay = Replay(history.log, place, Bound(), timeout_s=5)
+    refused = [one async for chunk in replay.chunks() for one in chunk.happened()][:1]
+    segments = (await moment.state(tp())).segments(tp())
+    (found,) = stuck_in(segments, replace(KNOWN, refused={segment_id("early"): refused}))
+    assert found.kind.code == "COPY-FINISHED-FIRST"
+    (found,) = stuck_in(segments, KNOWN)
+    assert found.kind.code == "COPY-STALLED"
+
+
+async def test_f114_deletion_that_was_begun_when_open_for_long_then_is_stalled() -> None:
+    """It has a limit of its own."""
+    segments = await segments_of(started("a"), finished("a"), delete_started("a"))
+    (found,) = stuck_in(segments, KNOWN)
+    assert found.kind.code == "DELETE-STALLED"
+    assert stuck_in(segments, replace(KNOWN, delete_open_ms=10 * HOUR_MS)) == []
+
+
+async def test_what_is_open_for_less_than_the_threshold_is_no_finding() -> None:
+    """A healthy copy takes its time; a finished one is never open."""
+    segments = await segments_of(started("open", 0, 99), started("a", 100, 199), finished("a"))
+    assert stuck_in(segments, replace(KNOWN, now_ms=HOUR_MS)) == []
+
+
+async def test_f116_topic_deletion_that_stopped_half_way_is_listed_with_bytes_and_last_event() -> (
+    None
+):
+    """By topic id, all partitions together, until every segment is gone."""
+    moment = await moment_of(
+        [
+            started("a", size_bytes=1_000), finished("a"), started("b", 100, 199, size_bytes=500),
+            finished("b"),
+            partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED),
+            partition_delete(PartitionDeleteState.DELETE_PARTITION_STARTED),
+            delete_started("a"),
+        ]
+    )  # fmt: skip
+    summaries = await moment.user_partitions()
+    (found,) = half_deleted(summaries, {tp(): HOUR_MS}, KNOWN)
+    assert found.kind.code == "TOPIC-DELETE-UNFINISHED"
+    assert found.subject == f"orders {TOPIC_ID}"
+    assert (found.fields["segments"], found.fields["size_bytes"]) == (2, 1_500)
+    assert found.fields["last_event_ms"] == HOUR_MS
+    assert half_deleted(summaries, {tp(): KNOWN.now_ms}, KNOWN) == []
+
+
+def summary(segments: int) -> PartitionSummary:
+    """A user partition with so many finished segments."""
+    return PartitionSummary(tp(), 0, 0, segments, 0, 10 * segments)
+
+
+@pytest.mark.parametrize(
+    ("topics", "codes"),
+    [
+        (None, []),
+        (orders(1), []),
+        (orders(1, Uuid.of(0, 1)), ["TOPIC-GONE"]),
+        ({}, ["TOPIC-GONE"]),
+    ],
+)
+def test_f116_topic_id_that_the_cluster_does_not_know_then_is_gone(
+    topics: dict[str, TopicFacts] | None, codes: list[str]
+) -> None:
+    """Whoever did not ask the cluster says nothing; a new topic of the name is another topic."""
+    found = half_deleted([summary(3)], {}, replace(KNOWN, topics=topics))
+    assert [one.kind.code for one in found] == codes
+    assert half_deleted([summary(0)], {}, replace(KNOWN, topics=topics)) == []
+
+
+def test_f116_topic_that_we_may_not_see_is_not_called_gone() -> None:
+    """A cluster lists no topic to who lacks the right to DESCRIBE it."""
+    known = replace(KNOWN, topics={})
+    assert half_deleted([summary(1)], {}, known) != []
+    assert half_deleted([summary(1)], {}, replace(known, untold=frozenset({"orders"}))) == []

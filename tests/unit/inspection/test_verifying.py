@@ -1,0 +1,251 @@
+"""Whether what the tier is said to hold makes sense, as a stock broker would meet it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlmm.inspection.cluster import PartitionOffsets
+from rlmm.inspection.findings import Severity
+from rlmm.inspection.lineage import finished_of, gaps_in, lineage_of
+from rlmm.inspection.moment import PartitionSummary
+from rlmm.inspection.verifying import (
+    KINDS,
+    Head,
+    broken_rules,
+    verify_heads,
+    verify_partition,
+    verify_places,
+)
+from rlmm.metadata.ids import Uuid
+from rlmm.metadata.segment import SegmentState
+from tests.support.builders import delete_started, finished, segment_id, started, tp
+from tests.support.inspecting import moment_of
+
+if TYPE_CHECKING:
+    from rlmm.inspection.findings import Finding
+    from rlmm.metadata.events import Event
+
+
+def copied(
+    label: str, start: int, last: int, epochs: dict[int, int] | None = None
+) -> tuple[Event, Event]:
+    """A whole copy."""
+    return started(label, start, last, epochs), finished(label)
+
+
+async def found_in(*copies: tuple[Event, ...], offsets: PartitionOffsets | None = None) -> list[
+    Finding
+]:  # fmt: skip
+    """What is wrong after these events."""
+    moment = await moment_of([event for events in copies for event in events])
+    shard = await moment.state(tp())
+    assert broken_rules(shard) == []
+    return verify_partition(shard, tp(), offsets)
+
+
+def codes(found: list[Finding]) -> list[str]:
+    """Their codes."""
+    return [one.kind.code for one in found]
+
+
+async def test_verify_when_leaders_changed_and_all_is_there_then_finds_nothing() -> None:
+    """A new leader rolls elsewhere, and its first copies begin inside an epoch."""
+    found = await found_in(
+        copied("a", 0, 99, {0: 0}),
+        copied("b", 100, 199, {0: 100, 2: 150}),
+        copied("c", 200, 299, {2: 200, 3: 290}),
+        copied("d", 300, 399, {3: 300}),
+        offsets=PartitionOffsets(earliest=0, earliest_local=300, latest=450),
+    )
+    assert found == []
+
+
+async def test_verify_when_a_range_is_missing_then_names_the_hole_and_its_epoch() -> None:
+    """What is started, or being deleted, covers nothing."""
+    found = await found_in(
+        copied("a", 0, 99), (started("open", 100, 149),), copied("b", 150, 199, {0: 150, 1: 180}),
+        copied("c", 200, 299, {1: 200}), (delete_started("c"),), copied("d", 300, 399, {1: 300}),
+    )  # fmt: skip
+    assert codes(found) == ["LOOKUP-HOLE", "LOOKUP-HOLE"]
+    holes = [(one.fields["epoch"], one.fields["first_offset"], one.fields["last_offset"])
+             for one in found]  # fmt: skip
+    assert holes == [(0, 100, 149), (1, 200, 299)]
+    assert found[0].kind.severity is Severity.ERROR
+    assert found[0].subject == "orders-7"
+
+
+async def test_verify_when_a_segment_is_displaced_then_it_is_hidden_and_overlaps() -> None:
+    """KAFKA-20932: 0-100 and 101-200, then 0-150; what 0-100 covered is covered still."""
+    found = await found_in(copied("a", 0, 100), copied("b", 101, 200), copied("c", 0, 150))
+    assert codes(found) == ["HIDDEN-SEGMENT", "OVERLAP", "OVERLAP"]
+    assert found[0].fields["segment_id"] == str(segment_id("a").uuid)
+    assert {one.kind.severity for one in found[1:]} == {Severity.NOTE}
+
+
+async def test_verify_after_an_unclean_election_then_the_replaced_epoch_is_no_hole() -> None:
+    """Epoch 1 was replaced from offset 100 on by epoch 2, whose leader had not seen it."""
+    found = await found_in(
+        copied("a", 0, 99, {0: 0}), copied("b", 100, 199, {1: 100}),
+        copied("c", 90, 250, {0: 90, 2: 100}),
+    )  # fmt: skip
+    assert "LOOKUP-HOLE" not in codes(found)
+    (superseded,) = [one for one in found if one.kind.code == "SUPERSEDED-EPOCH"]
+    assert superseded.fields == {
+        "topic": "orders", "topic_id": str(tp().topic_id), "partition": 7, "epoch": 1,
+        "segments": 1, "size_bytes": 1_024,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("offsets", "expected"),
+    [
+        (PartitionOffsets(earliest=0, earliest_local=150, latest=500), []),
+        (PartitionOffsets(earliest=0, earliest_local=260, latest=500), [("NOWHERE", 200, 259)]),
+        (PartitionOffsets(earliest=0, earliest_local=200, latest=500), []),
+        (PartitionOffsets(earliest=120, earliest_local=200, latest=500), [("BELOW-LOG-START",)]),
+        (PartitionOffsets(earliest=0, earliest_local=150, latest=180), [("BEYOND-LOG-END",)]),
+        (PartitionOffsets(), []),
+    ],
+)
+async def test_verify_against_the_log_then_names_what_nobody_has(
+    offsets: PartitionOffsets, expected: list[tuple[object, ...]]
+) -> None:
+    """What the cluster does not tell is not judged."""
+    found = await found_in(copied("a", 0, 99), copied("b", 100, 199), offsets=offsets)
+    told = [
+        (one.kind.code, *(one.fields[name] for name in ("first_offset", "last_offset")
+                          if name in one.fields))
+        for one in found
+    ]  # fmt: skip
+    assert told == expected
+
+
+async def test_verify_when_the_tier_begins_late_then_what_is_before_it_is_nowhere() -> None:
+    """Neither tiered nor local: whatever deleted it, the log start does not say so."""
+    at = PartitionOffsets(earliest=0, earliest_local=150, latest=500)
+    found = await found_in(copied("b", 100, 199), offsets=at)
+    assert codes(found) == ["NOWHERE"]
+    assert (found[0].fields["first_offset"], found[0].fields["last_offset"]) == (0, 99)
+    nothing = await found_in((started("open", 0, 99),), offsets=at)
+    assert (nothing[0].fields["first_offset"], nothing[0].fields["last_offset"]) == (0, 149)
+
+
+async def test_verify_when_epochs_do_not_fit_then_the_segment_is_named() -> None:
+    """As when someone wrote all of it under an epoch that begins elsewhere."""
+    found = await found_in(copied("a", 10, 99, {0: 5}))
+    assert codes(found) == ["EPOCH-ORDER"]
+    assert "begins at 10, its first epoch at 5" in found[0].detail
+
+
+@pytest.mark.parametrize(
+    ("earliest", "code"), [(None, "BEGINS-LATE"), (150, "BEGINS-LATE"), (149, "EPOCH-ORDER")]
+)
+async def test_verify_when_an_epoch_begins_inside_a_segment_then_the_log_start_tells_why(
+    earliest: int | None, code: str
+) -> None:
+    """Records were deleted before it was copied: nobody wants what lies before, no hole is told."""
+    offsets = None if earliest is None else PartitionOffsets(earliest=earliest)
+    found = await found_in(copied("a", 0, 99), copied("b", 100, 199, {0: 150}), offsets=offsets)
+    assert {code} <= set(codes(found)) <= {code, "BELOW-LOG-START"}
+
+
+async def test_verify_when_all_that_is_missing_lies_before_the_log_start_then_is_no_hole() -> None:
+    """And what is wanted of a hole is what lies behind it."""
+    copies = copied("a", 0, 99), copied("b", 200, 299)
+    holes = [
+        [(one.fields["first_offset"], one.fields["last_offset"]) for one in found
+         if one.kind.code == "LOOKUP-HOLE"]
+        for at in (0, 150, 200)
+        for found in [await found_in(*copies, offsets=PartitionOffsets(earliest=at))]
+    ]  # fmt: skip
+    assert holes == [[(100, 199)], [(150, 199)], []]
+
+
+async def test_verify_when_a_new_leader_copies_what_was_copied_then_is_a_note() -> None:
+    """Its segment begins before the last one of the old leader, and puts it aside, in full."""
+    found = await found_in(
+        copied("a", 0, 99), copied("b", 100, 199), copied("c", 50, 240, {0: 50, 1: 200}),
+        copied("d", 241, 300, {1: 241}),
+    )  # fmt: skip
+    assert set(codes(found)) == {"OVERLAP"}
+
+
+@pytest.mark.parametrize("late", [(0, 100), (50, 100)], ids=["in-its-slot", "inside"])
+async def test_verify_when_a_shorter_copy_is_asked_first_then_names_what_stock_brokers_miss(
+    late: tuple[int, int],
+) -> None:
+    """Though a finished segment holds it: KAFKA-20932 and its neighbour."""
+    found = await found_in(copied("a", 0, 200), copied("b", *late))
+    (lacking,) = [one for one in found if one.kind.code == "STOCK-LOOKUP-EMPTY"]
+    assert (lacking.fields["first_offset"], lacking.fields["last_offset"]) == (101, 200)
+    assert ("HIDDEN-SEGMENT" in codes(found)) is (late[0] == 0)
+
+
+@pytest.mark.parametrize(
+    ("earliest", "expected"), [(None, []), (0, [(0, 100)]), (40, [(40, 100)]), (101, [])]
+)
+async def test_verify_when_what_took_the_first_slot_is_deleted_then_the_log_start_tells(
+    earliest: int | None, expected: list[tuple[int, int]]
+) -> None:
+    """So retention leaves it until its next run; without a log start nobody can say."""
+    found = await found_in(
+        copied("a", 0, 100), copied("b", 0, 200), (delete_started("b"),), copied("c", 201, 300),
+        copied("d", 101, 200), offsets=PartitionOffsets(earliest=earliest),
+    )  # fmt: skip
+    told = [
+        (one.fields["first_offset"], one.fields["last_offset"])
+        for one in found
+        if one.kind.code == "STOCK-LOOKUP-EMPTY"
+    ]
+    assert told == expected
+
+
+def test_f44_partition_in_another_place_than_brokers_look_then_is_named() -> None:
+    """The topic was created with another number of partitions than they were written with."""
+    one = PartitionSummary(tp(), 3, 0, 1, 0, 10)
+    (found,) = verify_places([one], {tp(): 21})
+    assert (found.kind.code, found.fields["expected"]) == ("WRONG-PLACE", 21)
+    assert verify_places([one], {tp(): 3}) == []
+
+
+def test_f66_topic_that_was_created_anew_is_named_with_both_ids() -> None:
+    """Only where there are segments of both."""
+    other = tp(topic_id=Uuid.of(0, 1))
+    both = [PartitionSummary(tp(), 3, 0, 1, 0, 10), PartitionSummary(other, 4, 0, 1, 0, 10)]
+    (found,) = verify_places(both, {tp(): 3, other: 4})
+    assert found.kind.code == "TOPIC-RECREATED"
+    assert len(found.fields["topic_ids"]) == 2  # type: ignore[arg-type]
+    for gone in (PartitionSummary(other, 4, 0, 0, 0, 0), PartitionSummary(other, 4, 0, 0, 2, 9)):
+        assert verify_places([both[0], gone], {tp(): 3, other: 4}) == [], "it goes, or is gone"
+
+
+def test_f65_metadata_that_does_not_begin_at_its_beginning_is_named() -> None:
+    """With what came to nothing because of it."""
+    (found,) = verify_heads([Head(0, 0, 0), Head(4, 40, 3)])
+    assert found.subject == "__remote_log_metadata-4"
+    assert (found.fields["log_start"], found.fields["updates_without_base"]) == (40, 3)
+
+
+def test_kinds_have_codes_of_their_own_and_a_way_out() -> None:
+    """They are an interface."""
+    assert len({kind.code for kind in KINDS}) == len(KINDS)
+    assert all(kind.fix and kind.reason and kind.title for kind in KINDS)
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20)), min_size=1, max_size=8))
+def test_gaps_of_one_epoch_are_what_no_segment_holds(parts: list[tuple[int, int]]) -> None:
+    """Counted offset by offset."""
+    segments = [
+        started(str(n), start, start + size - 1, {0: start},
+                state=SegmentState.COPY_SEGMENT_FINISHED)
+        for n, (start, size) in enumerate(parts)
+    ]  # fmt: skip
+    held = {offset for start, size in parts for offset in range(start, start + size)}
+    expected = set(range(min(held), max(held) + 1)) - held
+    gaps = gaps_in(lineage_of(segments), finished_of(segments))
+    found = [offset for gap in gaps for offset in range(gap.first, gap.last + 1)]
+    assert (set(found), len(found)) == (expected, len(expected))

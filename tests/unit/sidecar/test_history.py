@@ -1,0 +1,33 @@
+"""How much of what a log gives is one answer: the same at every call."""
+
+from __future__ import annotations
+
+from rlmm.records.record_set import RecordSet
+from rlmm.records.writer import build_batch, records_of
+from rlmm.sidecar.history import _whole
+
+FIRST = build_batch(records_of([b"a" * 500, b"b"], 10), 10)
+SECOND = build_batch(records_of([b"c"], 12), 12)
+BOTH = RecordSet(0, FIRST + SECOND, 15)
+
+
+def test_record_set_when_it_fits_then_is_taken_as_it_is() -> None:
+    """With where the log says that it goes on, which may be behind the last batch."""
+    assert _whole(BOTH, len(BOTH.data)) == (BOTH.data, 15)
+    assert _whole(RecordSet(0, b"", 15), 1) == (b"", 15)
+
+
+def test_record_set_when_the_log_gives_more_than_was_asked_for_then_is_cut_to_whole_batches() -> (
+    None
+):
+    """Else the pieces of a large batch would change their number when another is stored."""
+    assert _whole(BOTH, len(BOTH.data) - 1) == (FIRST, 12)
+    for size in (1, len(FIRST) - 1, len(FIRST)):
+        assert _whole(BOTH, size) == (FIRST, 12)
+        assert _whole(RecordSet(0, FIRST, 12), size) == (FIRST, 12)
+
+
+def test_record_set_when_it_begins_with_what_is_no_batch_then_is_taken_whole() -> None:
+    """Whoever applies it finds the damage; nothing is left out here."""
+    damaged = RecordSet(0, b"\xff" * 80 + SECOND, 15)
+    assert _whole(damaged, 10) == (damaged.data, 15)

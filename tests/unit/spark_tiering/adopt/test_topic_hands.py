@@ -1,0 +1,84 @@
+"""The hands of a real job for one topic, where nothing of it reaches outside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.errors import Stopped
+from spark_tiering.adopt.topic_hands import TopicHands
+from spark_tiering.engines.in_process import InProcess
+from spark_tiering.jobs.job_store import Topic
+from spark_tiering.plan.reasons import Mode
+from spark_tiering.run.request import ClusterAccess
+from spark_tiering.run.stopping import StopSigns
+from spark_tiering.sources.survey import PartitionFacts
+from tests.support.job_parts import ORDERS, job_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rlmm.metadata.ids import TopicIdPartition
+
+FACTS = PartitionFacts(
+    is_tiered=True,
+    log_start=0,
+    last_stable_offset=257,
+    high_watermark=257,
+    retention_ms=None,
+    leader=1,
+)
+
+
+class TieredCluster:
+    """Says that the one topic is tiered."""
+
+    cluster_id = "cluster-1"
+
+    def partition_facts(
+        self, wants_topic: Callable[[str], bool]
+    ) -> Mapping[TopicIdPartition, PartitionFacts]:
+        """See `TierCluster`."""
+        return {ORDERS: FACTS}
+
+    def epoch_ends(
+        self, epochs: Mapping[TopicIdPartition, int]
+    ) -> Mapping[TopicIdPartition, tuple[int, int]]:
+        """See `TierCluster`."""
+        return {one: (epoch, 1_000) for one, epoch in epochs.items()}
+
+
+class CountedUnits(InProcess):
+    """Tells how many units came back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.done = 0
+
+    def run_units(self, units: Any, fn: Any, on_result: Any = None) -> Any:
+        """See `Engine`."""
+
+        def told(outcome: object) -> None:
+            self.done += 1
+            on_result(outcome)
+
+        return super().run_units(units, fn, told)
+
+
+@pytest.mark.parametrize("plans", ["preview", "round"])
+def test_plan_of_a_window_when_told_to_stop_then_reads_no_further_segment(plans: str) -> None:
+    """Before the window nothing was changed; within it, what ends copying early closes it."""
+    engine = CountedUnits()
+    signs = StopSigns(lambda: 0.0, why_stop=lambda: "SIGTERM" if engine.done else "")
+    at = job_parts(
+        reached=TieredCluster(),
+        mode=Mode.ADOPT,
+        cluster=ClusterAccess("broker:9092"),
+        open_engine=lambda: engine,
+    )
+    life: Any = None  # nothing is begun
+    hands = TopicHands(at, Topic(ORDERS.topic, ORDERS.topic_id), life, signs)
+    with pytest.raises(Stopped, match="SIGTERM"):
+        hands.preview() if plans == "preview" else hands.copy_round(0)
+    assert engine.done == 1

@@ -1,0 +1,122 @@
+"""What an adoption refuses, changes that are not made, and windows that are there already."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.adopt.journal import Step
+from spark_tiering.adopt.outcomes import Refusal, Standing
+from spark_tiering.adopt.settings import COPY_DISABLE
+from tests.support.adopted_topics import BEFORE, ONE, died, world
+from tests.support.plans import cut, source
+
+CS, CF, DS, DF = SegmentState
+
+
+def test_change_when_nobody_hears_of_it_then_is_asked_for_again() -> None:
+    """A change whose answer was lost is made once more, and the window goes on."""
+    found = world(lost_changes=2)
+    assert found.adopt().standing is Standing.ADOPTED
+    found.check_closed(BEFORE)
+
+
+def test_change_when_nobody_ever_hears_of_it_then_the_window_counts_as_open() -> None:
+    """What may have been changed is named, and undone by whoever takes the window up."""
+    found = world(lost_changes=3)
+    outcome = found.adopt()
+    assert outcome.why is not None
+    assert (outcome.standing, outcome.why.reason) == (
+        Standing.LEFT_OPEN,
+        Refusal.CHANGE_UNKNOWN,
+    )
+    assert found.window().abort().standing is Standing.ABORTED
+    found.check_closed(BEFORE)
+
+
+@pytest.mark.parametrize("why", ["policy", "when it is made"])
+def test_change_when_the_cluster_refuses_it_then_the_topic_is_refused(why: str) -> None:
+    """It is asked for without being made first; where it is refused later nothing was changed."""
+    found = world(refuses_change=why)
+    outcome = found.adopt()
+    assert outcome.why is not None
+    assert (outcome.standing, outcome.why.reason) == (Standing.REFUSED, Refusal.CHANGE_REFUSED)
+    assert bool(found.journals) is (why == "when it is made")
+    found.check_closed(BEFORE)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"remote.storage.enable": "false"}, Refusal.NOT_TIERED),
+        ({"cleanup.policy": "compact,delete"}, Refusal.COMPACTED),
+        ({"remote.log.delete.on.disable": "true"}, Refusal.DELETED_ON_DISABLE),
+        ({COPY_DISABLE: "true"}, Refusal.COPYING_DISABLED),
+    ],
+    ids=["not-tiered", "compacted", "delete-on-disable", "copying-disabled"],
+)
+def test_settings_when_they_speak_against_it_then_nothing_is_changed(
+    settings: dict[str, str], reason: Refusal
+) -> None:
+    """What would destroy data, or was done by somebody else, is refused by its name."""
+    found = world()
+    found.explicit |= settings
+    before = dict(found.explicit)
+    outcome = found.adopt()
+    assert outcome.why is not None
+    assert (outcome.standing, outcome.why.reason) == (Standing.REFUSED, reason)
+    assert (found.events, found.journals, found.explicit) == ([], [], before)
+
+
+def test_brokers_when_one_is_too_old_then_refused() -> None:
+    """Without the answer to -5 nobody could see whether copies were taken up."""
+    outcome = (found := world(too_old="broker 3: no ListOffsets 9")).adopt()
+    assert outcome.why is not None
+    assert outcome.why.reason is Refusal.BROKER_TOO_OLD
+    assert not found.journals
+
+
+def test_window_when_open_then_a_new_adoption_is_refused() -> None:
+    """Whoever comes next has to resume or to abort."""
+    found = died(40, is_troubled=False)
+    outcome = found.adopt()
+    assert outcome.why is not None
+    assert (outcome.standing, outcome.why.reason) == (Standing.REFUSED, Refusal.WINDOW_OPEN)
+
+
+def test_window_when_it_was_being_closed_then_resuming_copies_nothing_more() -> None:
+    """Copying may be on again: from there on it is closed, whatever there is to copy by now."""
+    steps = next(
+        step for step in range(1, 1000)
+        if (journals := died(step, is_troubled=False).journals)
+        and journals[-1].step is Step.CLOSING
+    )  # fmt: skip
+    found = died(steps, is_troubled=False)
+    begun = [one for one in found.events if one[1] is CS]
+    found.sources = [
+        source(cut(*range(0, 70, 10), is_active=True), partition=ONE, is_tiered=True, log_start=0),
+        found.sources[1],
+    ]
+    assert found.window().resume().standing is Standing.ADOPTED
+    assert [one for one in found.events if one[1] is CS] == begun
+    found.check_closed(BEFORE)
+
+
+@pytest.mark.parametrize("way", ["resume", "abort"])
+def test_window_when_there_is_none_then_nothing_is_taken_up(way: str) -> None:
+    """A topic without a window, or whose window is closed, is left alone."""
+    found = world()
+    for _ in range(2):
+        outcome = getattr(found.window(), way)()
+        assert outcome.why is not None
+        assert outcome.why.reason is Refusal.NO_WINDOW
+        found.adopt()
+    found.check_closed(BEFORE)
+
+
+def test_topic_when_it_is_gone_then_its_window_is_closed() -> None:
+    """There is nothing to restore of a topic that was deleted."""
+    found = died(40, is_troubled=False)
+    found.is_gone = True
+    assert found.window().resume().standing is Standing.ABORTED
+    assert found.journals[-1].step is Step.CLOSED
