@@ -34,7 +34,7 @@ _LAG_COLUMNS = (
     Column("lag_offsets", "LAG", Form.NUMBER),
     Column("lag_s", "AGE", Form.DURATION),
     Column("only_local_bytes", "ONLY LOCAL", Form.SIZE),
-    Column("leader_differs", "LEADER"),
+    Column("leader_differs", "DIFFERS"),
     Column("rate_bytes_s", "BYTES/S", Form.NUMBER, is_extra=True),
     Column("open_copies", "OPEN", Form.NUMBER, is_extra=True),
     Column("local_start", "LOCAL FROM", Form.NUMBER, is_extra=True),

@@ -1,0 +1,151 @@
+"""What the commands that judge and sum up print, to the letter, as a table and as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.cli.check_answer import check_answer
+from rlmm.cli.doctor_answer import doctor_answer
+from rlmm.cli.lag_answer import lag_answer, offsets_answer
+from rlmm.cli.preflight_answer import delete_answer, reassign_answer
+from rlmm.cli.rehearsal_answer import rehearsal_answer
+from rlmm.cli.stuck_answer import stuck_answer
+from rlmm.cli.usage_answer import usage_answer
+from rlmm.cli.verify_answer import verify_answer
+from rlmm.inspection.cluster import LogDir, PartitionOffsets, PartitionPlace, TopicFacts
+from rlmm.inspection.watchdog import Thresholds
+from rlmm.log.memory import MemoryLog
+from tests.support.builders import TOPIC_ID, finished, started, tp
+from tests.support.golden_outputs import require_golden
+from tests.support.inspecting import START_MS, History
+from tests.support.looking import CLUSTER_ID, METADATA_TOPIC_ID, looking_at, printed
+from tests.support.schemas import require_valid
+from tests.support.told_cluster import ToldCluster, settings
+
+if TYPE_CHECKING:
+    from rlmm.cli.answer import Answer
+    from rlmm.cli.asking import Looking
+    from rlmm.metadata.segment import SegmentMetadata
+
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+NOW_MS = START_MS + DAY_MS
+METADATA = "__remote_log_metadata"
+
+
+def begun(label: str, start: int, last: int, at_ms: int) -> SegmentMetadata:
+    """A copy that starts at that time, of records that are as old."""
+    return started(label, start, last, event_timestamp_ms=at_ms, max_timestamp_ms=at_ms)
+
+
+async def a_history() -> History:
+    """A hole, a segment that a shorter one hides, a copy that never ends, a refused event."""
+    history = History()
+    history.topic.cluster_id = CLUSTER_ID
+    history.topic.topic_id = METADATA_TOPIC_ID
+    history.log = MemoryLog(history.topic)
+    late = START_MS + HOUR_MS
+    await history.add(
+        begun("a", 0, 200, START_MS), finished("a", event_timestamp_ms=START_MS),
+        begun("b", 50, 100, late), finished("b", event_timestamp_ms=late),
+        begun("c", 300, 399, late), finished("c", event_timestamp_ms=late),
+        started("open", 400, 499, event_timestamp_ms=late), finished("nobody"),
+    )  # fmt: skip
+    return history
+
+
+def a_cluster() -> ToldCluster:
+    """Two brokers, of which one does not tier; a metadata topic with one replica that counts."""
+    place = PartitionPlace(1, 3, (1, 2), (1, 2))
+    orders = TopicFacts(
+        "orders", TOPIC_ID, {7: place},
+        settings(remote_storage_enable="true", retention_ms=str(12 * HOUR_MS)),
+    )  # fmt: skip
+    metadata = TopicFacts(
+        METADATA, METADATA_TOPIC_ID, dict.fromkeys(range(3), PartitionPlace(1, 3, (1, 2), (1, 2))),
+        settings(min_insync_replicas="1", cleanup_policy="delete", retention_ms="-1"),
+    )  # fmt: skip
+    ends = PartitionOffsets(0, 450, 600, 590, 399, None)
+    return ToldCluster(
+        {"orders": orders, METADATA: metadata},
+        {tp(): ends},
+        (1, 2),
+        {1: settings(remote_log_storage_system_enable="true"),
+         2: settings(remote_log_storage_system_enable="false")},
+        [LogDir(1, "/kafka", 10**9, 10**8, {("orders", 7): 4_096})],
+    )  # fmt: skip
+
+
+async def _stuck(looking: Looking) -> Answer:
+    return await stuck_answer(
+        looking, topic=None, copy_open_ms=HOUR_MS, delete_open_ms=HOUR_MS, reads_history=True
+    )
+
+
+async def _verify(looking: Looking) -> Answer:
+    return await verify_answer(looking, topic=None, is_strict=False, reads_history=True)
+
+
+async def _check(looking: Looking) -> Answer:
+    return await check_answer(
+        looking, thresholds=Thresholds(), copy_open_ms=HOUR_MS, delete_open_ms=HOUR_MS
+    )
+
+
+async def _doctor(looking: Looking) -> Answer:
+    return await doctor_answer(looking, is_strict=False)
+
+
+async def _usage(looking: Looking) -> Answer:
+    return await usage_answer(
+        looking, topic=None, grouping="topic", due_within_ms=HOUR_MS, copy_open_ms=HOUR_MS,
+        gib_month=1_000.0, put_thousand=0.0,
+    )  # fmt: skip
+
+
+async def _lag(looking: Looking) -> Answer:
+    return await lag_answer(looking, topic=None, window_ms=2 * DAY_MS, shows_disks=False)
+
+
+async def _disks(looking: Looking) -> Answer:
+    return await lag_answer(looking, topic=None, window_ms=2 * DAY_MS, shows_disks=True)
+
+
+async def _offsets(looking: Looking) -> Answer:
+    return await offsets_answer(looking, topic=None)
+
+
+async def _preflight_reassign(looking: Looking) -> Answer:
+    return await reassign_answer(looking, topic="orders", partitions=None, to_brokers="2")
+
+
+async def _preflight_delete(looking: Looking) -> Answer:
+    return await delete_answer(looking, topic="orders")
+
+
+async def _rehearsal(looking: Looking) -> Answer:
+    return await rehearsal_answer(looking, partitions=None, retention_ms=None, shows_segments=False)
+
+
+async def _rehearsal_segments(looking: Looking) -> Answer:
+    return await rehearsal_answer(looking, partitions=None, retention_ms=None, shows_segments=True)
+
+
+ANSWERS = (
+    _stuck, _verify, _check, _doctor, _usage, _lag, _disks, _offsets, _preflight_reassign,
+    _preflight_delete, _rehearsal, _rehearsal_segments,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("ask", ANSWERS, ids=lambda ask: ask.__name__.strip("_"))
+async def test_answer_when_printed_is_what_was_printed_before(ask: Any) -> None:
+    """The table and the document of each, with the cluster beside the source."""
+    looking = looking_at(await a_history(), cluster=a_cluster(), now_ms=NOW_MS)
+    name = ask.__name__.strip("_").replace("_", "-")
+    require_golden(f"{name}.txt", await printed(await ask(looking)))
+    whole = await printed(await ask(looking), "json")
+    require_valid(json.loads(whole))
+    require_golden(f"{name}.json", whole)
