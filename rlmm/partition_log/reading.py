@@ -122,6 +122,8 @@ class PartitionReader:
         segments = self._store.segments
         for index in range(_index_of(segments, position), len(segments)):
             segment = segments[index]
+            if segment.base_offset > visible.base_offset:
+                return  # it was begun since, and nothing in it is shown yet
             if segment.base_offset == visible.base_offset:
                 yield segment, visible.size, visible.next_offset
                 return
