@@ -216,6 +216,20 @@ async def test_time_when_below_the_log_start_then_is_not_found(tmp_path: Path) -
         assert found.offset == 100
 
 
+async def test_time_when_all_records_were_given_up_and_a_segment_was_begun_then_none(
+    tmp_path: Path,
+) -> None:
+    """What readers are shown ends in the segment before the new one: there is nothing to find."""
+    registry, log = await open_log(tmp_path)
+    async with registry:
+        await log.append(build_batch([Record(0, FIRST_MS, None, b"")], 0), leader_epoch=0)
+        await log.sync()
+        await log.advance_log_start(1)
+        await log.roll()
+        assert await log.offset_for_time(0) is None
+        assert await log.read(1) is None
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
