@@ -220,7 +220,7 @@ async def test_time_when_all_records_were_given_up_and_a_segment_was_begun_then_
     tmp_path: Path,
 ) -> None:
     """What readers are shown ends in the segment before the new one: there is nothing to find."""
-    registry, log = await open_log(tmp_path)
+    registry, log = await open_log(tmp_path, replace(FAST, sync=SyncPolicy.EACH_GROUP))
     async with registry:
         await log.append(build_batch([Record(0, FIRST_MS, None, b"")], 0), leader_epoch=0)
         await log.sync()
