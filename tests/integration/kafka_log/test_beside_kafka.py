@@ -180,9 +180,11 @@ async def test_f99_log_when_the_topic_is_kafkas_own_then_its_client_ids_are_let_
     for role in ("consumer", "producer", "admin"):
         assert settings.client_id(role) == f"__remote_log_metadata_client_test_{role}"
     log = await open_log(settings)
-    event = started(segment_id(9, TopicIdPartition(Uuid.parse(kafka_id()), "f99", 0)))
-    offset = await log.append(0, encode(event), timeout_s=ANSWER_S)
-    assert values_of(await read_on(log, 0, offset))[-1] == (offset, encode(event))
+    partition = TopicIdPartition(Uuid.parse(kafka_id()), "f99", 0)
+    place = metadata_partition_for(partition.topic_id, 0, METADATA_PARTITIONS)
+    event = started(segment_id(9, partition))
+    offset = await log.append(place, encode(event), timeout_s=ANSWER_S)
+    assert values_of(await read_on(log, place, offset))[-1] == (offset, encode(event))
     assert next(danger.key for danger in await log.dangers(timeout_s=ANSWER_S)) == (
         "replication.factor"
     )
