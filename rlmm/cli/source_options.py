@@ -119,6 +119,11 @@ def source_options(function: Callable[..., Any]) -> Any:
     return _with(_SOURCE, function)
 
 
+def source_flags() -> list[Any]:
+    """The same flags alone, for commands that have their own way of taking them; see `asked_of`."""
+    return list(_SOURCE)
+
+
 def at_option(function: Callable[..., Any]) -> Any:
     """`--at`, for commands that read; part of `asked`."""
     return _with(_AT, function)

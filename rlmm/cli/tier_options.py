@@ -44,11 +44,9 @@ LOG_FOLDER, SNAPSHOT_FOLDER = "log", "snapshots"
 _FILE = click.Path(dir_okay=False, path_type=str)
 _FOLDER = click.Path(file_okay=False, path_type=str)
 
-_STORE = (
-    click.option(
-        "--store", required=True, metavar="s3://BUCKET/PREFIX|FOLDER",
-        help="Where objects are kept. A prefix is put before keys as it is: end it with a slash.",
-    ),
+_STORE_HELP = "Where objects are kept. A prefix is put before keys as it is: end it with a slash."
+_STORE_FORM = "s3://BUCKET/PREFIX|FOLDER"
+_OF_STORE = (
     click.option("--prefix", default="", help="The prefix of keys, where the store is a folder."),
     click.option("--endpoint", default="", metavar="URL", help="Of a store that is not Amazon's."),
     click.option("--region", default="", help="Of the bucket; else as boto3 finds it."),
@@ -67,6 +65,10 @@ _STORE = (
         help="For endpoints that ignore conditions: each write looks first.",
     ),
 )  # fmt: skip
+_STORE = (
+    click.option("--store", required=True, metavar=_STORE_FORM, help=_STORE_HELP),
+    *_OF_STORE,
+)
 _SOURCE = (
     click.option(
         "--log-dir", "log_dirs", cls=CalledAsFlag, multiple=True, type=_FOLDER,
@@ -137,15 +139,18 @@ _WANTED = (
     click.option("--max-requests", type=click.IntRange(1), help="Most of one job."),
     click.option("--broker-id", type=int, default=NO_BROKER, help="In whose name it is copied."),
 )  # fmt: skip
-_RUNNING = (
+_ENGINE = (
     click.option(
         "--master", default=None, metavar="MASTER",
         help="local[4], spark://host:7077, yarn, k8s://..., sc://host. Without it Spark runs here, "
         "with a task for each processor; under spark-submit it is spark-submit's.",
     ),
-    click.option("--no-spark", is_flag=True, help="Copy in this process, one after the other."),
+    click.option("--no-spark", is_flag=True, help="In this process, one after the other."),
     click.option("--spark-conf", multiple=True, metavar="NAME=VALUE", help="May be repeated."),
     click.option("--spark-log", type=_FILE, default="", help="Where everything goes Spark says."),
+)  # fmt: skip
+_RUNNING = (
+    *_ENGINE,
     click.option("--compress/--no-compress", default=False, help="Chunks as zstd frames."),
     click.option("--chunk-size", type=POSITIVE_SIZE, metavar="SIZE", help="4MiB by default."),
     click.option("--max-mb-per-s", type=click.FloatRange(0, min_open=True), help="Of the whole."),
@@ -208,6 +213,31 @@ def _names_of(options: list[Any]) -> list[str]:
     return [parameter.name for parameter in command.__click_params__]
 
 
+def store_flags(*, is_required: bool) -> list[Any]:
+    """The flags of a store, for `store_of`."""
+    name = click.option("--store", required=is_required, metavar=_STORE_FORM, help=_STORE_HELP)
+    return [name, *_OF_STORE]
+
+
+def topic_flags() -> list[Any]:
+    """`topics` and `without_topics`, for commands that look at what is there."""
+    return [
+        click.option(
+            "--topic", "topics", cls=CalledAsFlag, multiple=True, metavar="PATTERN",
+            help="Topics to look at: orders, logs-*. May be repeated; none means all.",
+        ),
+        click.option(
+            "--without-topic", "without_topics", cls=CalledAsFlag, multiple=True,
+            metavar="PATTERN", help="Topics to leave alone, whatever --topic says.",
+        ),
+    ]  # fmt: skip
+
+
+def running_flags() -> list[Any]:
+    """Where units of work are run, for `engine_of`."""
+    return list(_ENGINE)
+
+
 def store_options(function: Callable[..., Any]) -> Any:
     """The flags of a store alone; the command is handed a `StoreChoice`."""
     return _with((_STORE,), store_of)(function)
@@ -267,7 +297,7 @@ def request_of(flags: dict[str, Any]) -> JobRequest:
         Budgets(flags["max_bytes"], flags["max_objects"], flags["max_requests"]),
         CopyOptions(flags["compress"], **chunk),
         Pace(None if mb_per_s is None else mb_per_s * 1_000_000, flags["max_requests_per_s"]),
-        _engine(flags),
+        engine_of(flags),
         flags["broker_id"],
         Waits(unit_s=flags["segment_timeout"] / 1_000),
         flags["stop_file"],
@@ -324,7 +354,8 @@ def _metadata(flags: dict[str, Any]) -> AccessSettings:
     )
 
 
-def _engine(flags: dict[str, Any]) -> EngineSettings:
+def engine_of(flags: dict[str, Any]) -> EngineSettings:
+    """Where units of work are run; raises `ConfigError` for what contradicts."""
     if flags["no_spark"]:
         if flags["master"]:
             msg = "--no-spark and --master contradict each other"

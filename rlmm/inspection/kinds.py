@@ -16,6 +16,7 @@ from rlmm.inspection import (
     late_finishes,
     preflight,
     stuck,
+    tier_kinds,
     verifying,
     watchdog,
 )
@@ -32,5 +33,6 @@ BY_COMMAND: Final[Mapping[str, tuple[Kind, ...]]] = {
     "doctor": doctor_kinds.KINDS,
     "check": watchdog.KINDS,
     "preflight": preflight.KINDS,
+    **tier_kinds.KINDS_BY_COMMAND,
 }
 KINDS: Final = tuple(chain.from_iterable(BY_COMMAND.values()))

@@ -1,0 +1,1 @@
+"""`rlmm tier verify`, `expire`, `audit`, `rebuild`, `backup` and `export`: a module each."""

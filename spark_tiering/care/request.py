@@ -1,0 +1,56 @@
+"""What every job that takes care of a tier is told: plain values, and no secret among them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rlmm.errors import ConfigError
+from spark_tiering.engines.settings import EngineSettings
+from spark_tiering.plan.rules import Filters
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rlmm.sources.settings import SourceSettings
+    from spark_tiering.stores.opening import StoreSettings
+
+
+@dataclass(frozen=True, slots=True)
+class CareRequest:
+    """Where everything is. The metadata is at *source* or in *embedded*, or nobody is asked."""
+
+    source: SourceSettings | None = None
+    """A running service, a cluster, or copied folders, which cannot be written."""
+    embedded: Path | None = None
+    """The folder of an embedded log, as copy jobs make it."""
+    store: StoreSettings | None = None
+    prefix: str = ""
+    """Of the keys that are written now."""
+    topics: Filters = field(default_factory=Filters)
+    engine: EngineSettings = field(default_factory=EngineSettings)
+    wait_s: float = 0.0
+    """How long is waited for a source that is not caught up."""
+
+    def __post_init__(self) -> None:
+        source = self.source
+        if self.embedded is not None and source is not None and (source.log_dirs or source.sidecar):
+            msg = "the metadata is in --embedded or at another source: name one of the two"
+            raise ConfigError(msg)
+
+    @property
+    def require_store(self) -> StoreSettings:
+        """The store. Raises `ConfigError` where none is named."""
+        if self.store is None:
+            raise ConfigError(
+                "no store of objects is named: --store s3://BUCKET/PREFIX or a folder"
+            )
+        return self.store
+
+    @property
+    def require_source(self) -> SourceSettings:
+        """Whom the metadata is asked of. Raises `ConfigError` where nobody is named."""
+        if self.source is None:
+            msg = "no metadata is named: --sidecar, --bootstrap-server, --log-dirs or --embedded"
+            raise ConfigError(msg)
+        return self.source
