@@ -233,7 +233,8 @@ def test_batch_when_it_claims_more_records_than_bytes_then_nothing_is_reserved_f
     data = forge(record(0, b"x"), count, last_offset_delta=5)
     assert damage_of(data).records_read == 1
     peak_bytes.append(tracemalloc.get_traced_memory()[1])
-    assert peak_bytes[0] < 100_000
+    # Whatever other threads of this process do meanwhile is traced as well.
+    assert peak_bytes[0] < 1_000_000
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from spark_tiering.run.report import JobReport
     from spark_tiering.run.surroundings import Surroundings
     from spark_tiering.stores.opening import StoreSettings
+    from spark_tiering.stores.outcomes import OpenUpload
     from spark_tiering.tier_metadata.opening import AccessSettings
     from spark_tiering.tier_metadata.protocol import TierMetadata
     from spark_tiering.work.tasks import CopyResult
@@ -211,7 +212,11 @@ class TierPlace:
         assert [(one.id.partition, one.start_offset) for one in segments] == expected
         assert {one.state for one in segments} <= {SegmentState.COPY_SEGMENT_FINISHED}
         assert len(self.objects()) == 3 * len(segments)
-        assert not list(process_store(self.store_settings).open_uploads(self.prefix))
+        assert not self.open_uploads()
+
+    def open_uploads(self) -> list[OpenUpload]:
+        """Writes that somebody began and has not ended."""
+        return list(process_store(self.store_settings).open_uploads(self.prefix))
 
 
 def segments_of(

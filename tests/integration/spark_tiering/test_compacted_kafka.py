@@ -67,12 +67,13 @@ async def test_compacted_topic_of_kafka_when_archived_then_only_where_that_is_as
     assert "cannot be copied, compacted: its cleanup.policy has compact" in line
     wanted = replace(request, filters=Filters((topic,), with_compacted=True))
     sizes = rolled_bytes(data / f"{topic}-0")
-    assert 0 in sizes
     copied = await asyncio.to_thread(archived, wanted)
     assert copied == [size_bytes for size_bytes in sizes if size_bytes]
     again = await asyncio.to_thread(planned, wanted)
     reasons = {run.reason for one in again.partitions for run in one.left_out}
-    assert reasons == {LeftOut.COVERED, LeftOut.EMPTY, LeftOut.ACTIVE}
+    # Whether a segment is left without records, or is made one with its neighbour, is the cleaner's.
+    empty = {LeftOut.EMPTY} if 0 in sizes else set()
+    assert reasons == {LeftOut.COVERED, LeftOut.ACTIVE} | empty
 
 
 def planned(request: JobRequest) -> CopyPlan:
