@@ -71,7 +71,7 @@ async def test_compacted_topic_of_kafka_when_archived_then_only_where_that_is_as
     assert copied == [size_bytes for size_bytes in sizes if size_bytes]
     again = await asyncio.to_thread(planned, wanted)
     reasons = {run.reason for one in again.partitions for run in one.left_out}
-    # Whether a segment is left without records, or is made one with its neighbour, is the cleaner's.
+    # Whether a segment is left without records or merged with its neighbour is up to the cleaner.
     empty = {LeftOut.EMPTY} if 0 in sizes else set()
     assert reasons == {LeftOut.COVERED, LeftOut.ACTIVE} | empty
 
