@@ -2,7 +2,7 @@
 # PYTHON=/path/to/python3.12 picks the interpreter; without it the newest tested one on the path is taken.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test-fast test test-long check fmt bench bench-spark fuzz simulate dist docs constraints clean
+.PHONY: help setup demo test-fast test test-long check fmt bench bench-spark bench-care fuzz simulate plugin dist docs constraints clean
 MAKEFLAGS += --no-print-directory
 
 export PYTHON
@@ -52,11 +52,17 @@ bench: setup ## the benchmarks, with the figures they are asked for
 bench-spark: setup ## copies by Spark beside plain boto3, with the figures they are asked for
 	@$(BIN)/python -m bench spark
 
+bench-care: setup ## reading, auditing and rebuilding a tier, with the figures they are asked for
+	@$(BIN)/python -m bench decoding data-source audit rebuild
+
 fuzz: setup ## feed COUNT (1000000) mutated records and record sets to the readers
 	@$(BIN)/python -m tests.support.fuzz --count $(COUNT)
 
 simulate: setup ## run SEEDS (1000) seeds of engines, log, network, disk and clock, every invariant checked
 	@$(BIN)/python -m tests.simulation --seeds $(SEEDS)
+
+plugin: ## build the broker's plugins into broker_adapter/java/build; needs Maven and a JDK, 17 or newer
+	mvn -B -q -f broker_adapter/java/pom.xml package
 
 dist: setup ## build the wheel and the sdist into dist/
 	$(BIN)/python -m build --no-isolation --outdir dist

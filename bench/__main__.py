@@ -7,7 +7,19 @@ from __future__ import annotations
 
 import click
 
-from bench import core, engine, kafka_log, partition_log, sidecar, snapshot, spark_copy
+from bench import (
+    audit,
+    core,
+    data_source,
+    decoding,
+    engine,
+    kafka_log,
+    partition_log,
+    rebuild,
+    sidecar,
+    snapshot,
+    spark_copy,
+)
 
 COMMANDS = {
     "core": core.main,
@@ -17,6 +29,10 @@ COMMANDS = {
     "engine": engine.main,
     "sidecar": sidecar.main,
     "spark": spark_copy.main,
+    "decoding": decoding.main,
+    "data-source": data_source.main,
+    "audit": audit.main,
+    "rebuild": rebuild.main,
 }
 """In the order in which the parts stand on one another."""
 

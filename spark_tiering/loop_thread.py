@@ -9,6 +9,7 @@ is told so.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import threading
 from concurrent.futures import CancelledError
@@ -48,7 +49,9 @@ class LoopThread:
         try:
             future = self._submit(work)
         except BaseException:
-            work.close()
+            # An interrupt may come when the loop has begun it: then it ends with the loop.
+            if inspect.getcoroutinestate(work) == inspect.CORO_CREATED:
+                work.close()
             raise
         try:
             return future.result()

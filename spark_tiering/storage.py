@@ -11,8 +11,8 @@ Tiered segments for programs: copy one, read ranges and indexes of it, delete it
 This is what a broker asks of its remote storage, so one that is written in Python can read and fill
 a tier. Objects have the layout of the storage plugin that brokers in Java load: each can read what
 the other wrote. What concerns one segment is a value: `Absent`, `Archived`, or a `LayoutFinding`,
-such as that of an encrypted one. Errors say something of the store as a whole, see
-`spark_tiering.stores.protocol`. A storage is used by one thread at a time.
+such as that of an encrypted one without its key ring. Errors say something of the store as a whole,
+see `spark_tiering.stores.protocol`. A storage is used by one thread at a time.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from spark_tiering.layout.custom_metadata import CustomMetadata, parse_custom_me
 from spark_tiering.layout.digests import StreamDigest
 from spark_tiering.layout.fetching import plan_index_fetch, plan_log_fetches
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
+from spark_tiering.layout.key_ring import cipher_of
 from spark_tiering.layout.manifest import Manifest
 from spark_tiering.segments.companions import PART_BYTES_MAX
 from spark_tiering.segments.findings import SegmentPart
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.layout.fetching import Fetch
+    from spark_tiering.layout.key_ring import KeyRing
     from spark_tiering.stores.protocol import ObjectStore
     from spark_tiering.stores.s3_settings import S3Settings
     from spark_tiering.work.ending import Deletion
@@ -91,12 +93,17 @@ class TierStorage:
         *,
         options: CopyOptions | None = None,
         writer: str = "storage",
+        ring: KeyRing | None = None,
     ) -> None:
-        """*writer* stands in the manifests of what is copied, where jobs put their id."""
+        """
+        *writer* stands in the manifests of what is copied, where jobs put their id; *ring* opens
+        segments that are encrypted. What is copied is not.
+        """
         self._store = store
         self._prefix = prefix
         self._options = options or CopyOptions()
         self._writer = writer
+        self._ring = ring
         self._manifests: dict[str, Manifest] = {}
 
     def __enter__(self) -> Self:
@@ -170,7 +177,10 @@ class TierStorage:
         manifest = self._manifest(segment)
         if not isinstance(manifest, Manifest):
             return manifest
-        planned = plan_log_fetches(manifest, first_byte, last_byte)
+        cipher = cipher_of(manifest, self._ring)
+        if isinstance(cipher, LayoutFinding):
+            return cipher
+        planned = plan_log_fetches(manifest, first_byte, last_byte, cipher=cipher)
         if isinstance(planned, LayoutFinding):
             return planned
         contents = self._contents(segment, planned)
@@ -187,7 +197,10 @@ class TierStorage:
             return manifest
         if manifest.indexes.place(part) is None:
             return None
-        fetch = plan_index_fetch(manifest, part)
+        cipher = cipher_of(manifest, self._ring)
+        if isinstance(cipher, LayoutFinding):
+            return cipher
+        fetch = plan_index_fetch(manifest, part, cipher=cipher)
         if fetch is None or isinstance(fetch, LayoutFinding):
             return b"" if fetch is None else fetch
         if fetch.size_bytes > PART_BYTES_MAX:
@@ -258,7 +271,11 @@ class TierStorage:
 
 
 def open_storage(
-    address: str, template: S3Settings | None = None, *, options: CopyOptions | None = None
+    address: str,
+    template: S3Settings | None = None,
+    *,
+    options: CopyOptions | None = None,
+    ring: KeyRing | None = None,
 ) -> TierStorage:
     """
     The storage at `s3://bucket/prefix` or in a folder; it is to be closed.
@@ -266,7 +283,7 @@ def open_storage(
     What else is to be said of a bucket is taken from *template*.
     """
     settings, prefix = parse_store(address, template)
-    return TierStorage(open_store(settings), prefix, options=options)
+    return TierStorage(open_store(settings), prefix, options=options, ring=ring)
 
 
 def _require_parts(segment: SegmentMetadata, parts: Mapping[SegmentPart, Path | bytes]) -> None:

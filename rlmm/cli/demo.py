@@ -4,8 +4,9 @@
 A service starts, a client writes a history that a real broker wrote through its socket, it answers,
 it is killed with SIGKILL, and another one goes on from the snapshot, refuses while it is behind,
 and gives the same answers when it has caught up. Then segments of a broker's log folder are copied
-to a tier, and the service hears of it; the commands of operators show what came of it all. Nothing
-outside of the folder is touched.
+to a tier, and the service hears of it; the commands of operators show what came of it all. At the
+end the tier is audited, read by Spark, and its lost metadata is made anew. Nothing outside of the
+folder is touched.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from rlmm.planning import LOG_FOLDER
 
 _FIRST = 50
 """Events that are in the snapshots; the others are only in the log."""
+_BEHIND_COPIES = 12
+"""The number of what is shown behind them."""
 _METRICS = ("rlmm_ready", 'rlmm_segments{cluster="files",state="COPY_SEGMENT_FINISHED"}')
 
 
@@ -71,7 +74,10 @@ def _story(folder: Path, socket: Path, *, is_tiering: bool) -> None:
             raise EngineFailed(msg)
         number = _tiering(service, folder) if is_tiering else 9
         show_commands(socket, since_ms, number)
-        service.stop()
+        if number == _BEHIND_COPIES:
+            _care(service, folder, number + 1)
+        else:
+            service.stop()
 
 
 def _first_life(service: DemoService, folder: Path) -> tuple[dict[str, dict[str, Any]], int]:
@@ -163,7 +169,14 @@ def _tiering(service: DemoService, folder: Path) -> int:
         return 10
     show_tiering(service, folder)
     click.echo()
-    return 12
+    return _BEHIND_COPIES
+
+
+def _care(service: DemoService, folder: Path, number: int) -> None:
+    # As the copies, which are there, so it is installed.
+    from rlmm.cli.demo_care import show_care  # noqa: PLC0415
+
+    show_care(service, folder, number)
 
 
 _PASSED = {"applied", "duplicate", "rejected", "undecodable"}

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from rlmm.errors import EngineFailed
+from rlmm.cli.demo_commands import run_command, shown
 from rlmm.views.values import iso_time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
-
-_DEADLINE_S = 60.0
-_ROWS_MAX = 4
-"""Of a table with a line for each metadata partition, most of which are empty."""
 
 
 def show_commands(socket: Path, since_ms: int, number: int) -> None:
@@ -35,31 +27,9 @@ def show_commands(socket: Path, since_ms: int, number: int) -> None:
         ["diff", "--from", str(iso_time(since_ms)), "--topic", "orders|clicks", "--summary"],
     ):
         click.echo(f"$ rlmm {' '.join(_quoted(word) for word in words)}")
-        for line in _shortened(_answer(words, socket).splitlines()):
+        for line in shown(run_command([*words, "--sidecar", str(socket)])):
             click.echo(line)
         click.echo()
-
-
-def _answer(words: list[str], socket: Path) -> str:
-    command = [sys.executable, "-m", "rlmm", *words, "--sidecar", str(socket), "--output", "table"]
-    environ = {name: text for name, text in os.environ.items() if not name.startswith("RLMM_")}
-    done = subprocess.run(  # noqa: S603  # our own program
-        command, capture_output=True, text=True, check=False, timeout=_DEADLINE_S, env=environ
-    )
-    if done.returncode != 0:
-        msg = f"rlmm {' '.join(words)} ended with status {done.returncode}: {done.stderr.strip()}"
-        raise EngineFailed(msg)
-    return done.stdout
-
-
-def _shortened(lines: list[str]) -> Iterator[str]:
-    """The first rows, and whatever is said below them; all where it is little more than that."""
-    blank = lines.index("") if "" in lines else len(lines)
-    is_long = blank > 2 * _ROWS_MAX
-    yield from lines[: 1 + _ROWS_MAX] if is_long else lines[:blank]
-    if is_long:
-        yield "..."
-    yield from lines[blank:]
 
 
 def _quoted(word: str) -> str:

@@ -7,8 +7,7 @@ Where Spark cannot run the copies are made in this process, and the demonstratio
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -24,6 +23,7 @@ from spark_tiering.engines.opening import open_engine
 from spark_tiering.engines.settings import EngineSettings
 from spark_tiering.jobs.job_store import JobStore
 from spark_tiering.jobs.records import Records
+from spark_tiering.loop_thread import LoopThread
 from spark_tiering.plan.reasons import Mode
 from spark_tiering.plan.summary import summary
 from spark_tiering.run.job import run_job
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 MASTER: Final = "local[2]"
 BROKER_FOLDER, TIER_FOLDER, SPARK_FOLDER = "broker", "tier", "spark"
+TOPIC: Final = "clicks"
 _CLICKS: Final = Uuid(b"topic of clicks.")
 _PARTITIONS, _SEGMENTS = 2, 3
 _BATCHES, _RECORDS = 64, 16
@@ -81,8 +82,9 @@ def show_tiering(service: DemoService, folder: Path) -> None:
 
 def write_broker(folder: Path) -> Path:
     """A log folder as a broker has it, written by the log of our own, which has its form."""
-    asyncio.run(_write(folder))
-    for partition in folder.glob("clicks-*"):
+    with closing(LoopThread("demo-broker")) as loop:  # a notebook has a loop of its own
+        loop.wait(_write(folder))
+    for partition in folder.glob(f"{TOPIC}-*"):
         for segment in list_segments(path.name for path in partition.iterdir())[1:]:
             # A broker writes one whenever it rolls; no producer here has an id.
             snapshot = partition / segment_file(segment.base_offset, SNAPSHOT)
@@ -95,7 +97,7 @@ async def _write(folder: Path) -> None:
     settings = LogSettings(sync=SyncPolicy.NEVER, segment_bytes=segment_bytes)
     async with await LogRegistry.open(folder, settings) as registry:
         for number in range(_PARTITIONS):
-            log = await registry.create("clicks", number, bytes(_CLICKS))
+            log = await registry.create(TOPIC, number, bytes(_CLICKS))
             # What is written last begins a segment that is still active.
             for _ in range(_SEGMENTS + 1):
                 await log.append(_records_of_segment(number))
@@ -106,25 +108,44 @@ def _records_of_segment(partition: int) -> bytes:
 
 
 def _batch(partition: int, number: int) -> bytes:
-    values = [
-        f"click {record} of shop {partition}, page {number}".encode().ljust(1_000, b".")
-        for record in range(_RECORDS)
-    ]
+    values = [_value(partition, number, record) for record in range(_RECORDS)]
     return build_batch(records_of(values, 0, _FIRST_MS + number), 0)
+
+
+def _value(partition: int, number: int, record: int) -> bytes:
+    # Segments are alike: each holds the same batches as the one before.
+    text = f"click {record} of shop {partition}, page {number % _BATCHES}"
+    return text.encode().ljust(1_000, b".")
+
+
+def clicks() -> list[TopicIdPartition]:
+    """The user partitions of the topic."""
+    return [TopicIdPartition(_CLICKS, TOPIC, number) for number in range(_PARTITIONS)]
+
+
+def values_written() -> Iterator[tuple[tuple[int, int], bytes]]:
+    """Every record that was tiered: its partition and offset, and its value."""
+    for partition in range(_PARTITIONS):
+        for offset in range(_SEGMENTS * _BATCHES * _RECORDS):
+            yield (partition, offset), _value(partition, offset // _RECORDS, offset % _RECORDS)
 
 
 # ---------------------------------------------------------------------------------------- copies
 
 
+def spark_settings(folder: Path) -> EngineSettings:
+    """Spark on this machine, which leaves nothing outside of *folder*."""
+    (folder / SPARK_FOLDER).mkdir(exist_ok=True)
+    place = str(folder / SPARK_FOLDER)
+    return EngineSettings(MASTER, conf={"spark.local.dir": place}, cache_folder=place)
+
+
 @contextmanager
 def _engine(folder: Path) -> Iterator[Engine]:
     """Spark on this machine, or this process where there is none."""
-    (folder / SPARK_FOLDER).mkdir(exist_ok=True)
-    place = str(folder / SPARK_FOLDER)
-    settings = EngineSettings(MASTER, conf={"spark.local.dir": place}, cache_folder=place)
     with ExitStack() as opened:
         try:
-            engine = opened.enter_context(open_engine(settings))
+            engine = opened.enter_context(open_engine(spark_settings(folder)))
             engine.run_units([_PARTITIONS], abs)  # whether workers run is seen before anything
         except EngineUnfit as error:
             click.echo(f"   Spark cannot run here, so it is copied by this process: {error}\n")
@@ -190,7 +211,7 @@ def _show_receipts(folder: Path, report: JobReport) -> None:
 
 
 def _read_back(service: DemoService, folder: Path, broker: Path) -> None:
-    partition = TopicIdPartition(_CLICKS, "clicks", 0)
+    partition = clicks()[0]
     segment = service.client.segment_for(partition, 0, _OFFSET)
     assert segment is not None, "its copy was finished"
     tiered = _range_of(segment, folder)

@@ -73,7 +73,7 @@ SHORT_HELP = {
     "status": "Show how each metadata partition stands, and sums.",
     "stuck": "Show copies and deletions that are open for too long.",
     "support-bundle": "Pack what somebody who helps needs to see.",
-    "tier": "Copy cold segments to a store of objects, and keep the metadata true.",
+    "tier": "Copy cold segments to a store of objects, and look after what is there.",
     "usage": "Sum up bytes and segments, waste, what goes soon, and cost.",
     "verify": "Look for holes, overlaps and what nobody would find.",
 }

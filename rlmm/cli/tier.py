@@ -1,5 +1,6 @@
 """
-`rlmm tier`: copies of cold segments, planned, made, watched and stopped.
+`rlmm tier`: copies of cold segments, planned, made, watched and stopped; and the care of what is
+there, whose commands are in `rlmm.cli.care`, imported when they are asked for.
 
 What is asked for by flags becomes a `JobRequest`; everything else is `spark_tiering`'s. Imported
 when it is used, with what it needs beside the service: the extras `tiering`, `s3` and `spark`.
@@ -7,6 +8,7 @@ when it is used, with what it needs beside the service: the extras `tiering`, `s
 
 from __future__ import annotations
 
+import importlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +19,7 @@ import click
 from rlmm.cli.amounts import POSITIVE_TIME
 from rlmm.cli.main import EXIT_FOUND
 from rlmm.cli.output import OUTPUTS, print_table
+from rlmm.cli.shared_flags import name_variables
 from rlmm.cli.tier_adopt import adopt_group, run_adopting
 from rlmm.cli.tier_around import (
     echo_plan,
@@ -62,15 +65,43 @@ if TYPE_CHECKING:
 
 _OUTPUT = click.option("--output", type=click.Choice(OUTPUTS), default="table", show_default=True)
 _NEW_FILE = click.Path(dir_okay=False, path_type=Path)
+CARE = {
+    "audit": "audit_command",
+    "backup": "backup_group",
+    "expire": "expire_command",
+    "export": "export_command",
+    "rebuild": "rebuild_command",
+    "verify": "verify_command",
+}
+"""Commands of modules of the same name in `rlmm.cli.care`."""
+
+
+class TierGroup(click.Group):
+    """Finds the commands of `rlmm.cli.care` when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All of them, by name."""
+        return sorted({*super().list_commands(ctx), *CARE})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, imported now; none when there is no such name."""
+        if cmd_name not in CARE:
+            return super().get_command(ctx, cmd_name)
+        module = importlib.import_module(f"rlmm.cli.care.{cmd_name}")
+        command = getattr(module, CARE[cmd_name])
+        assert isinstance(command, click.Command), cmd_name
+        name_variables(command, f"RLMM_TIER_{cmd_name.upper()}")
+        return command
 
 
 @click.group(
+    cls=TierGroup,
     context_settings={"auto_envvar_prefix": "RLMM_TIER"},
     epilog="Each command's own --help has examples. Every flag is an environment variable as well: "
     "RLMM_TIER_RUN_STORE is --store of `tier run`.",
 )
 def tier() -> None:
-    """Copy cold segments to a store of objects, and keep the metadata true."""
+    """Copy cold segments to a store of objects, and look after what is there."""
 
 
 tier.add_command(adopt_group)

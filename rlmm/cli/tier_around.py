@@ -56,6 +56,23 @@ def stopping_signals() -> Iterator[list[str]]:
             signal.signal(one, handler)
 
 
+@contextmanager
+def ending_signals() -> Iterator[None]:
+    """
+    SIGTERM ends the block as Ctrl-C does, where nothing is changed that has to be told: files that
+    were half made go with it.
+    """
+
+    def end(number: int, _: Any) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def echo_plan(plan: CopyPlan, output: str) -> None:
     """What is going to be done; with JSON the report is the only answer."""
     warn_of(plan)

@@ -57,6 +57,8 @@ values, see `rlmm.metadata.verdicts`.
     ├── PlanStale             what a copy plan stands on has changed: make another one
     ├── TopicBusy             another copy job works on the topic: wait for it, or see to it
     ├── EngineUnfit           no unit of work can run on Spark: the message says what to correct
+    ├── DataLost              offsets that were asked for are not there: they are named
+    ├── TierUnreadable        a segment is there, and cannot be read: a finding's code says why
     ├── PartFailed            a part of the service died of a fault of ours: the process ends
     ├── StopTimedOut          a part did not end in time when it was asked to: it is named
     └── EngineFailed          an implementation under test died, hung or broke the protocol
@@ -96,6 +98,10 @@ from rlmm.errors.readiness import (
     OverBudget,
     SidecarUnavailable,
     TooBusy,
+)
+from rlmm.errors.reading import (
+    DataLost,
+    TierUnreadable,
 )
 from rlmm.errors.requests import (
     ConfigError,
@@ -143,6 +149,7 @@ __all__ = [
     "AssignmentLost",
     "ConfigError",
     "CredentialsAbsent",
+    "DataLost",
     "EngineFailed",
     "EngineUnfit",
     "EventRejected",
@@ -185,6 +192,7 @@ __all__ = [
     "StoreUnavailable",
     "StoreUnsuitable",
     "Superseded",
+    "TierUnreadable",
     "TooBusy",
     "TopicAbsent",
     "TopicBusy",

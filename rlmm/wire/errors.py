@@ -135,7 +135,7 @@ CODES_1: Final = frozenset(
 NEVER_SENT: Final = frozenset(
     (
         errors.StoreError, errors.EngineUnfit, errors.PlanStale, errors.TopicBusy,
-        errors.FileAbsent, errors.NotSealed,
+        errors.FileAbsent, errors.NotSealed, errors.DataLost, errors.TierUnreadable,
     )
 )  # fmt: skip
 """Classes that only jobs meet, or that tell of files, with all that are derived from them."""

@@ -72,8 +72,7 @@ class _Sources:
         """The records. Raises `ConfigError` where an embedded log was never begun."""
         folder = self._request.embedded
         if folder is not None and not has_log(folder / LOG_FOLDER):
-            msg = f"{folder}: there is no embedded log"
-            raise ConfigError(msg)
+            raise _never_begun(folder)
         return (await self.source()).log
 
     async def cluster(self) -> Cluster | None:
@@ -165,6 +164,22 @@ def access_of(request: CareRequest) -> AccessSettings:
     return EmbeddedAccess(
         bootstrap_servers=source.bootstrap_servers, command_config=source.command_config
     )
+
+
+def require_begun(request: CareRequest) -> CareRequest:
+    """
+    The same, for who looks at what is there: a mistyped folder is no archive without segments.
+    Raises `ConfigError` where an embedded log was never begun.
+    """
+    folder = request.embedded
+    if folder is not None and not has_log(folder / LOG_FOLDER):
+        raise _never_begun(folder)
+    return request
+
+
+def _never_begun(folder: Path) -> ConfigError:
+    hint = f"; it lies in {folder.parent}: name that" if has_log(folder) else ""
+    return ConfigError(f"{folder}: there is no embedded log{hint}")
 
 
 def only_looking(request: CareRequest) -> CareRequest:

@@ -10,8 +10,10 @@ from spark_tiering.engines.settings import EngineSettings
 from spark_tiering.plan.rules import Filters
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
+    from rlmm.inspection.moment import PartitionSummary
     from rlmm.sources.settings import SourceSettings
     from spark_tiering.stores.opening import StoreSettings
 
@@ -54,3 +56,9 @@ class CareRequest:
             msg = "no metadata is named: --sidecar, --bootstrap-server, --log-dirs or --embedded"
             raise ConfigError(msg)
         return self.source
+
+
+def unmet_notes(request: CareRequest, known: Iterable[PartitionSummary]) -> tuple[str, ...]:
+    """What is told where `--topic` names nothing that the metadata knows: it may be mistyped."""
+    names = request.topics.unmet({one.partition.topic for one in known})
+    return tuple(f"the metadata knows no topic {name}" for name in names)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from rlmm.errors import LogError
-    from rlmm.inspection.cluster import Cluster, PartitionOffsets, TopicFacts
+    from rlmm.inspection.cluster import Cluster, PartitionOffsets, Rights, TopicFacts
     from rlmm.inspection.moment import Moment, PartitionSummary
     from rlmm.inspection.replaying import ReadableLog
     from rlmm.log.protocol import Bounds, LogIdentity
@@ -125,6 +125,10 @@ class TierTopics:
     ) -> Mapping[TopicIdPartition, PartitionOffsets]:
         """The ends of each; whoever was not told about is not there."""
         return self._thread.wait(self._cluster.offsets(partitions))
+
+    def rights(self, topics: Collection[str]) -> Rights:
+        """What we may do: a topic that is hidden from us looks like one that is gone."""
+        return self._thread.wait(self._cluster.rights(topics))
 
 
 class Tier:

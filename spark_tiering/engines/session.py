@@ -40,6 +40,8 @@ EVERYWHERE: Final = {
     "spark.python.unix.domain.socket.enabled": "true",
     # A second attempt beside the first helps no copy: they share what is slow.
     "spark.speculation": "false",
+    # Who reads with `pushdown=true` is refused by Spark where this is off.
+    "spark.sql.python.filterPushdown.enabled": "true",
 }
 """Wherever nobody said otherwise."""
 OF_OUR_OWN: Final = {

@@ -15,9 +15,12 @@ By module, bottom up:
     chunk_index       where each chunk lies, before and after it was stored
     segment_indexes   where each part lies in the object of indexes
     manifest          what a manifest says, and its bytes
+    encryption        data keys opened, and the parts that they seal
+    key_ring          private keys by the ids that manifests name
     json_fields       JSON that somebody else wrote, field by field
     manifest_reading  a manifest from its bytes
     custom_metadata   what a broker keeps beside a segment's metadata
+    recovering        a segment's metadata out of its manifest
     making            the object of the log and the object of the indexes, from their sources
     fetching          from bytes of a log to ranges of an object, and back
     verifying         what a store has against what manifest and metadata say

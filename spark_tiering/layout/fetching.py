@@ -6,9 +6,10 @@ From bytes of a log, or one of its indexes, to what is asked of the store, and b
         for content in fetch.contents(store.get(key, fetch.first_byte, fetch.last_byte)):
             ...
 
-Chunks that are compressed are asked for whole, several at once where they follow one another; a log
-that is stored as it is is asked for by the byte. Contents come one chunk at a time. Nothing of what
-the store gives is believed: other lengths and other frames than the manifest says are findings.
+Chunks that are compressed or encrypted are asked for whole, several at once where they follow one
+another; a log that is stored as it is is asked for by the byte. Contents come one chunk at a time.
+Nothing of what the store gives is believed: other lengths, other frames and other tags than the
+manifest says are findings. What is encrypted needs the segment's cipher, see `layout.key_ring`.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ from typing import TYPE_CHECKING
 
 from rlmm.errors import InvalidArgument
 from spark_tiering.layout.chunk_index import CHUNK_BYTES_MAX, is_stored_plain
+from spark_tiering.layout.encryption import SEALED_BYTES
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 from spark_tiering.layout.frames import inflate_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spark_tiering.layout.chunk_index import Chunk, ChunkIndex
+    from spark_tiering.layout.chunk_index import Chunk
+    from spark_tiering.layout.encryption import SegmentCipher
     from spark_tiering.layout.manifest import Manifest
     from spark_tiering.segments.findings import SegmentPart
 
@@ -37,8 +40,8 @@ class Fetch:
     """
     One range of an object, both ends inclusive as a Range header has them, and what to take of it.
 
-    *chunks* are the compressed chunks that it consists of; none where its bytes are the content.
-    *first_wanted* and *last_wanted* are positions in the log.
+    *chunks* are the transformed chunks that it consists of; none where its bytes are the content,
+    or one sealed part. *first_wanted* and *last_wanted* are positions in the log.
     """
 
     first_byte: int
@@ -46,6 +49,10 @@ class Fetch:
     chunks: tuple[Chunk, ...] = ()
     first_wanted: int = 0
     last_wanted: int = 0
+    is_compressed: bool = True
+    """Of the chunks."""
+    cipher: SegmentCipher | None = None
+    """What opens each chunk, or the part, where it is sealed."""
 
     @property
     def size_bytes(self) -> int:
@@ -59,19 +66,35 @@ class Fetch:
             yield LayoutFinding(LayoutFault.LENGTH, detail)
             return
         if not self.chunks:
-            yield body
+            where = f"part of {len(body)} bytes at {self.first_byte}"
+            yield body if self.cipher is None else self.cipher.open(body, where)
             return
         stored = memoryview(body)
         for chunk in self.chunks:
             start = chunk.stored_start - self.first_byte
             where = f"chunk {chunk.number}, {chunk.stored_bytes} bytes at {chunk.stored_start}"
-            frame = stored[start : start + chunk.stored_bytes]
-            content = inflate_frame(frame, chunk.original_bytes, where)
+            content = self._original(stored[start : start + chunk.stored_bytes], chunk, where)
             if isinstance(content, LayoutFinding):
                 yield content
                 return
             head = max(self.first_wanted - chunk.original_start, 0)
             yield memoryview(content)[head : self.last_wanted - chunk.original_start + 1]
+
+    def _original(
+        self, stored: memoryview, chunk: Chunk, where: str
+    ) -> bytes | memoryview | LayoutFinding:
+        """A chunk as it was before it was compressed, and then sealed."""
+        opened: bytes | memoryview | LayoutFinding = stored
+        if self.cipher is not None:
+            opened = self.cipher.open(stored, where)
+        if isinstance(opened, LayoutFinding):
+            return opened
+        if self.is_compressed:
+            return inflate_frame(opened, chunk.original_bytes, where)
+        if len(opened) != chunk.original_bytes:
+            detail = f"{where}: {len(opened)} bytes in it, expected {chunk.original_bytes}"
+            return LayoutFinding(LayoutFault.LENGTH, detail)
+        return opened
 
 
 def plan_log_fetches(
@@ -79,6 +102,7 @@ def plan_log_fetches(
     first_byte: int = 0,
     last_byte: int | None = None,
     *,
+    cipher: SegmentCipher | None = None,
     fetch_bytes: int = FETCH_BYTES,
 ) -> Iterator[Fetch] | LayoutFinding:
     """
@@ -101,51 +125,55 @@ def plan_log_fetches(
         msg = f"bytes {first_byte} to {last_byte}: the end lies before the start"
         raise InvalidArgument(msg)
     last = original_bytes - 1 if last_byte is None else min(last_byte, original_bytes - 1)
-    refusal = _refusal(manifest)
+    refusal = _refusal(manifest, cipher)
     if refusal is not None:
         return refusal
-    if not manifest.is_compressed:
+    if not manifest.is_compressed and cipher is None:
         return _plain(first_byte, last, fetch_bytes)
-    return _compressed(chunks, first_byte, last, fetch_bytes)
+    return _transformed(manifest, cipher, first_byte, last, fetch_bytes)
 
 
-def plan_index_fetch(manifest: Manifest, part: SegmentPart) -> Fetch | LayoutFinding | None:
+def plan_index_fetch(
+    manifest: Manifest, part: SegmentPart, *, cipher: SegmentCipher | None = None
+) -> Fetch | LayoutFinding | None:
     """
     What to ask of the `.indexes` object for one index; `None` where it has no bytes.
 
     An index that the segment does not have, and one that is empty, are both `None`; which it is
     stands in the manifest.
     """
-    if manifest.is_encrypted:
+    if manifest.is_encrypted and cipher is None:
         return _encrypted()
     place = manifest.indexes.place(part)
     if place is None or not place.size_bytes:
         return None
-    return Fetch(place.position, place.next_position - 1)
+    return Fetch(place.position, place.next_position - 1, cipher=cipher)
 
 
-def _refusal(manifest: Manifest) -> LayoutFinding | None:
+def _refusal(manifest: Manifest, cipher: SegmentCipher | None) -> LayoutFinding | None:
     """Why a log cannot be read by its manifest here."""
     chunks = manifest.chunks
-    if manifest.is_encrypted:
+    if manifest.is_encrypted and cipher is None:
         return _encrypted()
-    if not manifest.is_compressed:
+    if not manifest.is_compressed and cipher is None:
         if is_stored_plain(chunks):
             return None
         detail = f"{chunks.original_bytes} bytes, stored as they are in {chunks.stored_bytes}"
         return LayoutFinding(LayoutFault.INCONSISTENT, detail)
     largest = min(chunks.original_chunk_bytes, chunks.original_bytes)
     if largest > CHUNK_BYTES_MAX:
-        detail = f"chunks of {largest} bytes, at most {CHUNK_BYTES_MAX} are inflated"
+        detail = f"chunks of {largest} bytes, at most {CHUNK_BYTES_MAX} are held in memory"
         return LayoutFinding(LayoutFault.TOO_LARGE, detail)
-    if not chunks.least_stored_chunk_bytes:
-        # No frame is that short, and a range of no bytes cannot be asked for.
-        return LayoutFinding(LayoutFault.INCONSISTENT, "a compressed chunk of 0 bytes")
+    least = chunks.least_stored_chunk_bytes
+    if least < (1 if cipher is None else SEALED_BYTES):
+        # No frame and no sealed part is that short, and a range of no bytes cannot be asked for.
+        how = "compressed" if cipher is None else "sealed"
+        return LayoutFinding(LayoutFault.INCONSISTENT, f"a {how} chunk of {least} bytes")
     return None
 
 
 def _encrypted() -> LayoutFinding:
-    return LayoutFinding(LayoutFault.ENCRYPTED, "its key is needed, and is known to brokers only")
+    return LayoutFinding(LayoutFault.ENCRYPTED, "the key that it is encrypted with is needed")
 
 
 def _plain(first_byte: int, last_byte: int, fetch_bytes: int) -> Iterator[Fetch]:
@@ -153,22 +181,36 @@ def _plain(first_byte: int, last_byte: int, fetch_bytes: int) -> Iterator[Fetch]
         yield Fetch(start, min(start + fetch_bytes - 1, last_byte))
 
 
-def _compressed(
-    chunks: ChunkIndex, first_byte: int, last_byte: int, fetch_bytes: int
+def _transformed(
+    manifest: Manifest,
+    cipher: SegmentCipher | None,
+    first_byte: int,
+    last_byte: int,
+    fetch_bytes: int,
 ) -> Iterator[Fetch]:
+    """Whole chunks, as many at once as fit."""
+    chunks = manifest.chunks
+
+    def joined() -> Fetch:
+        last = together[-1]
+        last_stored = last.stored_start + last.stored_bytes - 1
+        return Fetch(
+            together[0].stored_start,
+            last_stored,
+            tuple(together),
+            first_byte,
+            last_byte,
+            manifest.is_compressed,
+            cipher,
+        )
+
     together: list[Chunk] = []
     first_number = first_byte // chunks.original_chunk_bytes
     for number in range(first_number, last_byte // chunks.original_chunk_bytes + 1):
         chunk = chunks.chunk(number)
         end = chunk.stored_start + chunk.stored_bytes
         if together and end - together[0].stored_start > fetch_bytes:
-            yield _joined(together, first_byte, last_byte)
+            yield joined()
             together = []
         together.append(chunk)
-    yield _joined(together, first_byte, last_byte)
-
-
-def _joined(chunks: list[Chunk], first_byte: int, last_byte: int) -> Fetch:
-    last = chunks[-1]
-    last_stored = last.stored_start + last.stored_bytes - 1
-    return Fetch(chunks[0].stored_start, last_stored, tuple(chunks), first_byte, last_byte)
+    yield joined()

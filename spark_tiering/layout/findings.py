@@ -25,6 +25,8 @@ class LayoutFault(StrEnum):
     """Each value may be, and they contradict each other."""
     ENCRYPTED = "encrypted"
     """The bytes can be read only with a key, which nobody has here."""
+    KEY_WRONG = "key-wrong"
+    """There is a key of that name, and it is not the one that sealed this."""
     MISSING = "missing"
     """There is no such object, and there ought to be one."""
     LENGTH = "length"

@@ -16,6 +16,10 @@ LEVEL = 3
 """The level of the plugin."""
 
 _SIZE_UNKNOWN = 2**64 - 1
+_BLOCK_HEADER_BYTES = 3
+_BLOCK_BYTES_MAX = 128 * 1024
+_REPEATED_BLOCK, _COMPRESSED_BLOCK = 1, 2
+_CHECKSUM_BYTES = 4
 
 
 class FrameWriter:
@@ -74,3 +78,56 @@ def _inflate(frame: bytes | memoryview, where: str) -> bytes | LayoutFinding:
         return zstandard.ZstdDecompressor().decompress(frame, allow_extra_data=False)
     except zstandard.ZstdError as error:
         return LayoutFinding(LayoutFault.DAMAGED, f"{where}: {error}")
+
+
+class FrameReader:
+    """
+    Reads frames of others, which need not say how much they hold, as producers write them.
+
+    It is used by one thread at a time, and it is not sent to other processes.
+    """
+
+    def __init__(self) -> None:
+        self._decompressor = zstandard.ZstdDecompressor()
+
+    def content(self, frame: memoryview, size_bytes_max: int) -> bytes | None:
+        """
+        What *frame* holds; None where it is anything but one whole frame that is sound, or might
+        hold more than *size_bytes_max*. Nothing beyond that is allocated.
+        """
+        try:
+            bound = _bound(frame)
+            if bound is None or bound > size_bytes_max:
+                return None
+            return self._decompressor.decompress(frame, max_output_size=bound)
+        except zstandard.ZstdError:
+            return None
+
+
+def _bound(frame: memoryview) -> int | None:
+    """
+    The most that a frame can hold, by its blocks; None where the bytes are no such frame.
+
+    The library alone does not tell whether something follows the frame.
+    """
+    parameters = zstandard.get_frame_parameters(frame)
+    # The library looks no further where a frame says that it is empty.
+    if not parameters.content_size:
+        return None
+    position, size = zstandard.frame_header_size(frame), len(frame)
+    bound, is_last = 0, False
+    while not is_last:
+        behind = position + _BLOCK_HEADER_BYTES
+        if behind > size:
+            return None
+        header = int.from_bytes(frame[position:behind], "little")
+        is_last, kind, block_bytes = header & 1 == 1, header >> 1 & 3, header >> 3
+        position = behind + (1 if kind == _REPEATED_BLOCK else block_bytes)
+        if kind > _COMPRESSED_BLOCK:
+            return None
+        bound += _BLOCK_BYTES_MAX if kind == _COMPRESSED_BLOCK else block_bytes
+    if position + (_CHECKSUM_BYTES if parameters.has_checksum else 0) != size:
+        return None
+    if parameters.content_size != _SIZE_UNKNOWN:
+        return max(bound, parameters.content_size)
+    return bound

@@ -11,9 +11,10 @@ the segment. Equal manifests have equal bytes.
 
 from __future__ import annotations
 
+import base64
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rlmm.errors import InvalidArgument
@@ -76,19 +77,44 @@ class SegmentDescription:
 
 
 @dataclass(frozen=True, slots=True)
+class Encryption:
+    """
+    What a segment is encrypted with: its own key, which only the private key *key_id* opens, and
+    bytes that go into the authentication of every part. None of it is a secret.
+    """
+
+    key_id: str
+    sealed_key: bytes = field(repr=False)
+    aad: bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.key_id.strip() or ":" in self.key_id:
+            msg = f"no key is called {self.key_id[:80]!r}"
+            raise InvalidArgument(msg)
+        if not self.sealed_key:
+            msg = f"a data key of no bytes, sealed by {self.key_id[:80]!r}"
+            raise InvalidArgument(msg)
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """
     What a manifest says.
 
-    *described* may be absent, or a finding: the plugin does not read it. Nothing of an encrypted
-    segment but its sizes can be read here; the encrypted key is not kept.
+    *described* may be absent, or a finding: the plugin does not read it. The sizes of an encrypted
+    segment can be read by everybody, what is in it with a key ring alone.
     """
 
     chunks: ChunkIndex
     indexes: SegmentIndexes
     is_compressed: bool
     described: SegmentDescription | LayoutFinding | None = None
-    is_encrypted: bool = False
+    encryption: Encryption | None = None
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether a key is needed for more than its sizes."""
+        return self.encryption is not None
 
 
 def describe(segment: SegmentMetadata, note: CopyNote | None = None) -> SegmentDescription:
@@ -107,10 +133,8 @@ def describe(segment: SegmentMetadata, note: CopyNote | None = None) -> SegmentD
 
 def format_manifest(manifest: Manifest) -> bytes:
     """The bytes of the manifest object; raises `InvalidArgument` for one that we do not write."""
-    if manifest.is_encrypted:
-        msg = "encrypted segments are not written"
-        raise InvalidArgument(msg)
-    if not manifest.is_compressed and not is_stored_plain(manifest.chunks):
+    is_plain = not manifest.is_compressed and manifest.encryption is None
+    if is_plain and not is_stored_plain(manifest.chunks):
         msg = f"{manifest.chunks.original_bytes} bytes that are not compressed take as many"
         raise InvalidArgument(msg)
     fields: dict[str, Any] = {
@@ -119,6 +143,8 @@ def format_manifest(manifest: Manifest) -> bytes:
         "segmentIndexes": _index_fields(manifest.indexes),
         "compression": manifest.is_compressed,
     }
+    if manifest.encryption is not None:
+        fields["encryption"] = _encryption_fields(manifest.encryption)
     if isinstance(manifest.described, SegmentDescription):
         fields["remoteLogSegmentMetadata"] = _description_fields(manifest.described)
     elif manifest.described is not None:
@@ -157,6 +183,14 @@ def _index_fields(indexes: SegmentIndexes) -> Mapping[str, Any]:
 
 def _place_fields(place: IndexPlace) -> Mapping[str, int]:
     return {"position": place.position, "size": place.size_bytes}
+
+
+def _encryption_fields(encryption: Encryption) -> Mapping[str, str]:
+    sealed = base64.b64encode(encryption.sealed_key).decode("ascii")
+    return {
+        "dataKey": f"{encryption.key_id}:{sealed}",
+        "aad": base64.b64encode(encryption.aad).decode("ascii"),
+    }
 
 
 def _description_fields(described: SegmentDescription) -> Mapping[str, Any]:

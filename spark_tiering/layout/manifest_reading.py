@@ -13,6 +13,8 @@ whatever the bytes are.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -28,6 +30,7 @@ from spark_tiering.layout.manifest import (
     NOTE_FIELD,
     VERSION,
     CopyNote,
+    Encryption,
     Manifest,
     SegmentDescription,
 )
@@ -69,12 +72,12 @@ def _manifest(fields: Fields) -> Manifest:
         detail = f"version: {repr(version)[:80]}, expected {VERSION!r}"
         raise Refused(LayoutFault.UNSUPPORTED, detail)
     fields.require_only(_TOP)
-    is_encrypted = fields.has("encryption")
-    if is_encrypted:
-        _check_encryption(fields.object("encryption"))
+    encryption = None
+    if fields.has("encryption"):
+        encryption = _encryption(fields.object("encryption"))
     is_compressed = fields.flag("compression")
     chunks = _chunks(fields.object("chunkIndex"))
-    if not is_compressed and not is_encrypted and not is_stored_plain(chunks):
+    if not is_compressed and encryption is None and not is_stored_plain(chunks):
         detail = f"{chunks.original_bytes} bytes, stored as they are in {chunks.stored_bytes}"
         raise Refused(LayoutFault.INCONSISTENT, f"chunkIndex: {detail}")
     return Manifest(
@@ -82,14 +85,28 @@ def _manifest(fields: Fields) -> Manifest:
         _indexes(fields.object("segmentIndexes")),
         is_compressed,
         _described(fields),
-        is_encrypted,
+        encryption,
     )
 
 
-def _check_encryption(fields: Fields) -> None:
+def _encryption(fields: Fields) -> Encryption:
     fields.require_only({"dataKey", "aad"})
-    fields.text("dataKey")
-    fields.text("aad")
+    key_id, _, sealed = fields.text("dataKey").partition(":")
+    try:
+        # What stands there is the key's id and the sealed key, which is no secret; it is not shown
+        # all the same, as nobody can make anything of it.
+        sealed_key = base64.b64decode(sealed, validate=True)
+        return Encryption(key_id, sealed_key, _bytes_of(fields, "aad"))
+    except (binascii.Error, ValueError, InvalidArgument) as error:
+        detail = f"encryption.dataKey: expected ID:BASE64: {error}"
+        raise Refused(LayoutFault.FIELD_WRONG, detail[:300]) from error
+
+
+def _bytes_of(fields: Fields, name: str) -> bytes:
+    try:
+        return base64.b64decode(fields.text(name), validate=True)
+    except (binascii.Error, ValueError):
+        fields.wrong(name, "base64")
 
 
 def _chunks(fields: Fields) -> ChunkIndex:

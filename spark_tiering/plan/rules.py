@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import INT64_MAX, require_int32
 from spark_tiering.plan.reasons import Action, Mode
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 OBJECTS_OF_SEGMENT = 3
 OBJECTS_MAX = 150_000
@@ -53,6 +56,10 @@ class Filters:
         if topic.startswith("__"):
             return topic in self.topics
         return not self.topics or any(fnmatchcase(topic, pattern) for pattern in self.topics)
+
+    def unmet(self, topics: Collection[str]) -> list[str]:
+        """Names and patterns that no one of *topics* is meant by: mistyped, more often than not."""
+        return [one for one in self.topics if not any(fnmatchcase(name, one) for name in topics)]
 
 
 @dataclass(frozen=True, slots=True)

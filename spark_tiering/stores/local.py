@@ -24,6 +24,7 @@ from spark_tiering.stores.content import FileContent, Measured, stream_of, walk_
 from spark_tiering.stores.local_files import (
     NOT_THERE,
     list_keys,
+    list_level,
     make_folders,
     raise_store_error,
     read_range,
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 
     from spark_tiering.stores.content import Content, Stream
     from spark_tiering.stores.local_settings import LocalSettings
-    from spark_tiering.stores.outcomes import GetOutcome, Listed, PutOutcome, Sum
+    from spark_tiering.stores.outcomes import Folder, GetOutcome, Listed, PutOutcome, Sum
 
 WRITING = f"{RESERVED}writing"
 NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV}
@@ -153,6 +154,14 @@ class LocalStore:
         self._absent(prefix)
         try:
             yield from list_keys(self._root, prefix, RESERVED)
+        except OSError as error:
+            raise_store_error("list", self._root, error)
+
+    def level(self, prefix: str = "") -> Iterator[Listed | Folder]:
+        """What lies right behind *prefix*; see `ObjectStore.level`."""
+        self._absent(prefix)
+        try:
+            yield from list_level(self._root, prefix, RESERVED)
         except OSError as error:
             raise_store_error("list", self._root, error)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
 from rlmm.errors import StoreNotPermitted, StoreUnavailable
-from spark_tiering.stores.outcomes import Listed, Refusal, Refused
+from spark_tiering.stores.outcomes import Folder, Listed, Refusal, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,6 +99,24 @@ def list_keys(root: Path, prefix: str, reserved: str) -> Iterator[Listed]:
     yield from _walk(root / folder if folder else root, folder, prefix, reserved)
 
 
+def list_level(root: Path, prefix: str, reserved: str) -> Iterator[Listed | Folder]:
+    """Files right behind *prefix*, and folders there, empty ones included."""
+    above, _, _ = prefix.rpartition("/")
+    try:
+        with os.scandir(root / above) as entries:
+            found = [(entry, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for entry, is_folder in found:
+        key = f"{above}/{entry.name}" if above else entry.name
+        if not key.startswith(prefix) or key.startswith(reserved):
+            continue
+        if is_folder:
+            yield Folder(f"{key}/")
+        elif entry.is_file(follow_symlinks=False):
+            yield from _listed(entry, key)
+
+
 def _walk(folder: Path, name: str, prefix: str, reserved: str) -> Iterator[Listed]:
     try:
         with os.scandir(folder) as entries:
@@ -115,8 +134,11 @@ def _walk(folder: Path, name: str, prefix: str, reserved: str) -> Iterator[Liste
             if path.startswith(prefix) or prefix.startswith(path):
                 yield from _walk(folder / entry.name, key, prefix, reserved)
         elif key.startswith(prefix) and entry.is_file(follow_symlinks=False):
-            try:
-                facts = entry.stat(follow_symlinks=False)
-            except FileNotFoundError:
-                continue
-            yield Listed(key, facts.st_size, facts.st_mtime_ns // 1_000_000)
+            yield from _listed(entry, key)
+
+
+def _listed(entry: os.DirEntry[str], key: str) -> Iterator[Listed]:
+    """The file, unless it went away."""
+    with suppress(FileNotFoundError):
+        facts = entry.stat(follow_symlinks=False)
+        yield Listed(key, facts.st_size, facts.st_mtime_ns // 1_000_000)

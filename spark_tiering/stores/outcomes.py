@@ -137,6 +137,12 @@ class Listed(NamedTuple):
     storage_class: str = ""
 
 
+class Folder(NamedTuple):
+    """What keys of a level share up to their next slash, which is the last character here."""
+
+    key: str
+
+
 class OpenUpload(NamedTuple):
     """A write that was begun and neither completed nor ended; it takes room, and is no object."""
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from spark_tiering.stores.content import Content, Stream
     from spark_tiering.stores.outcomes import (
         Absent,
+        Folder,
         GetOutcome,
         Listed,
         ObjectFacts,
@@ -66,6 +67,13 @@ class ObjectStore(Protocol):
 
     def list(self, prefix: str = "") -> Iterator[Listed]:
         """Every object whose key begins with *prefix*, once, in an order of the store's own."""
+
+    def level(self, prefix: str = "") -> Iterator[Listed | Folder]:
+        """
+        What lies right behind *prefix*: objects without a further slash in their keys, and the
+        folders that others share, each once. In no order. Some stores tell of folders that are
+        empty by now.
+        """
 
     def delete(self, key: str) -> None:
         """Take the object away; one that is not there is no failure."""

@@ -10,6 +10,7 @@ from spark_tiering.stores.content import stream_of, walk_through
 from spark_tiering.stores.outcomes import (
     Absent,
     Archived,
+    Folder,
     Listed,
     ObjectFacts,
     OpenUpload,
@@ -131,19 +132,16 @@ class S3Store:
 
     def list(self, prefix: str = "") -> Iterator[Listed]:
         """Every object whose key begins with *prefix*, each once."""
-        request = {**self._asking(), "Prefix": prefix}
-        while True:
-            page = self._page("ListObjectsV2", request)
-            for found in page.get("Contents", ()):
-                yield Listed(
-                    found["Key"],
-                    found["Size"],
-                    _milliseconds(found["LastModified"]),
-                    found.get("StorageClass", ""),
-                )
-            if not page.get("IsTruncated"):
-                return
-            request["ContinuationToken"] = page["NextContinuationToken"]
+        for page in self._pages({**self._asking(), "Prefix": prefix}):
+            yield from map(_listed, page.get("Contents", ()))
+
+    def level(self, prefix: str = "") -> Iterator[Listed | Folder]:
+        """What lies right behind *prefix*; see `ObjectStore.level`."""
+        request = {**self._asking(), "Prefix": prefix, "Delimiter": "/"}
+        for page in self._pages(request):
+            for found in page.get("CommonPrefixes", ()):
+                yield Folder(found["Prefix"])
+            yield from map(_listed, page.get("Contents", ()))
 
     def delete(self, key: str) -> None:
         """Take the object away; one that is not there is no failure."""
@@ -208,6 +206,15 @@ class S3Store:
         payer = {"RequestPayer": "requester"} if self._settings.is_requester_pays else {}
         return {**self._calls.place, **payer}
 
+    def _pages(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Every page of a listing of objects."""
+        while True:
+            page = self._page("ListObjectsV2", request)
+            yield page
+            if not page.get("IsTruncated"):
+                return
+            request["ContinuationToken"] = page["NextContinuationToken"]
+
     def _page(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         def ask(client: S3Client) -> dict[str, Any]:
             if operation == "ListObjectsV2":
@@ -251,6 +258,11 @@ def _facts(answer: dict[str, Any]) -> ObjectFacts:
         storage_class=storage_class,
         is_archived=is_stored_away and RESTORED not in str(answer.get("Restore", "")),
     )
+
+
+def _listed(found: dict[str, Any]) -> Listed:
+    modified_ms = _milliseconds(found["LastModified"])
+    return Listed(found["Key"], found["Size"], modified_ms, found.get("StorageClass", ""))
 
 
 def _milliseconds(moment: Any) -> int:

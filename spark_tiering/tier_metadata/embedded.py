@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rlmm.library import RemoteLogMetadata
     from rlmm.log.kafka.settings import KafkaSettings
     from rlmm.log.protocol import LogIdentity, MetadataLog
-    from rlmm.metadata.events import SegmentUpdate
+    from rlmm.metadata.events import PartitionDelete, SegmentUpdate
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
     from spark_tiering.plan.inputs import PartitionImage
     from spark_tiering.tier_metadata.protocol import Published
@@ -219,6 +219,18 @@ class EmbeddedMetadata:
         await asyncio.gather(*(self._prepared(one, timeout_s) for one in partitions))
         return await asyncio.gather(*(self._attempted(event, timeout_s) for event in events))
 
+    def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> Published:
+        """See `TierMetadata.put_partition_delete`."""
+        return self._thread.wait(self._put_delete(delete, timeout_s))
+
+    async def _put_delete(self, delete: PartitionDelete, timeout_s: float) -> Published:
+        deadline_s = time.monotonic() + timeout_s
+        await self._follow(by_place([delete.partition], self.partition_count), deadline_s)
+        await self._metadata.wait_ready(delete.partition, timeout_s=_left_s(deadline_s))
+        left_s = _left_s(deadline_s)
+        written = await self._metadata.put_partition_delete(delete, timeout_s=left_s)
+        return heard(written.metadata_partition, written.offset, _said(written.verdict), delete)
+
     async def _prepared(self, partition: TopicIdPartition, timeout_s: float) -> None:
         deadline_s = time.monotonic() + timeout_s
         with suppress(RlmmError):  # each event says so for itself
@@ -245,8 +257,7 @@ class EmbeddedMetadata:
             written = await self._metadata.add_segment(event, timeout_s=_left_s(deadline_s))
         else:
             written = await self._metadata.update_segment(event, timeout_s=_left_s(deadline_s))
-        verdict = "duplicate" if isinstance(written.verdict, Duplicate) else "applied"
-        return heard(written.metadata_partition, written.offset, verdict, event)
+        return heard(written.metadata_partition, written.offset, _said(written.verdict), event)
 
     def looked(
         self, segment_id: SegmentId, at_least: Mapping[int, int], timeout_s: float
@@ -302,6 +313,10 @@ def kafka_settings(access: EmbeddedAccess) -> KafkaSettings:
     settings = load(flags).config.kafka
     assert settings is not None, flags
     return settings
+
+
+def _said(verdict: object) -> str:
+    return "duplicate" if isinstance(verdict, Duplicate) else "applied"
 
 
 def _left_s(deadline_s: float) -> float:

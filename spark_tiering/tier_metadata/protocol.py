@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rlmm.errors import RlmmError
-    from rlmm.metadata.events import SegmentUpdate
+    from rlmm.metadata.events import PartitionDelete, SegmentUpdate
     from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.plan.inputs import MetadataImage
@@ -70,6 +70,14 @@ class TierMetadata(Protocol):
 
         Those of one partition are stored in the order that they have here, and none waits for what
         becomes of another: behind one that took no effect others may.
+        """
+
+    def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> Published:
+        """
+        Store that the deletion of a whole partition has come so far, and hear that it took effect.
+
+        Raises as `publish` does, but looks at nothing itself: where it is not known what became of
+        it, that is for who takes the next image to see.
         """
 
     def segment(self, segment_id: SegmentId, timeout_s: float) -> SegmentMetadata | None:

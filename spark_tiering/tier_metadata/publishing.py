@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from broker_adapter.lost import Fate, fate_of
 from rlmm.errors import AppendUncertain, EventRejected, OutcomeUnknown, RlmmError, Unresolved
+from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from spark_tiering.tier_metadata.protocol import Published
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rlmm.metadata.events import SegmentUpdate
+    from rlmm.metadata.events import PartitionDelete
     from rlmm.metadata.ids import SegmentId
 
     Event = SegmentMetadata | SegmentUpdate
@@ -138,11 +139,14 @@ def _state(found: SegmentMetadata | None) -> str:
     return "not there" if found is None else found.state.name
 
 
-def heard(metadata_partition: int, offset: int, verdict: str, event: Event) -> Published:
+def heard(
+    metadata_partition: int, offset: int, verdict: str, event: Event | PartitionDelete
+) -> Published:
     """An event whose verdict was heard; raises where that says that nobody knows."""
     if verdict == "applied":
         return Published(metadata_partition, offset, "applied")
     if verdict == "duplicate":
         return Published(metadata_partition, offset, "duplicate")
-    msg = f"{event.id}: the event is stored, and its verdict is {verdict}"
+    about = event.id if isinstance(event, SegmentMetadata | SegmentUpdate) else event.partition
+    msg = f"{about}: the event is stored, and its verdict is {verdict}"
     raise OutcomeUnknown(msg, stored_at=(metadata_partition, offset))

@@ -152,6 +152,11 @@ class SidecarMetadata:
             list(pool.map(publish, by_partition.values()))
         return [found[at] for at in range(len(events))]
 
+    def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> Published:
+        """See `TierMetadata.put_partition_delete`; the client looks where an answer was lost."""
+        self._tell([delete.partition])
+        return heard(*self._client.put_partition_delete(delete, timeout_s=timeout_s), delete)
+
     # ------------------------------------------------------------------------------- the end
 
     def close(self) -> None:

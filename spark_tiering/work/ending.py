@@ -31,10 +31,16 @@ class Deletion:
 
 
 def delete_objects(
-    store: ObjectStore, segment_id: SegmentId, start_offset: int, prefix: str = ""
+    store: ObjectStore,
+    segment_id: SegmentId,
+    start_offset: int,
+    prefix: str = "",
+    *,
+    with_uploads: bool = True,
 ) -> Deletion:
     """
-    Take away all three objects, and end unfinished uploads of them; whatever is gone is fine.
+    Take away all three objects, and end unfinished uploads of them; whatever is gone is fine. Of a
+    copy that was finished there are no uploads, and who knows that need not look for them.
 
     The manifest goes first: without it the rest is nobody's segment. Then uploads, so that a writer
     who is left over completes none, and the other two.
@@ -44,7 +50,9 @@ def delete_objects(
     try:
         store.delete(keys[ObjectKind.MANIFEST])
         try:
-            ended = _end_uploads(store, f"{prefix}{main_key(segment_id, start_offset)}.", keys)
+            if with_uploads:
+                main = main_key(segment_id, start_offset)
+                ended = _end_uploads(store, f"{prefix}{main}.", keys)
         except StoreUnsuitable as error:
             detail = f"unfinished uploads could not be looked for: {error}"
         for kind in AFTER_THE_MANIFEST:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from spark_tiering.stores.opening import StoreSettings
     from spark_tiering.stores.outcomes import (
         Absent,
+        Folder,
         GetOutcome,
         Listed,
         ObjectFacts,
@@ -208,6 +209,11 @@ class WatchedStore:
         """See `ObjectStore.list`."""
         self._watch.ask()
         return self._store.list(prefix)
+
+    def level(self, prefix: str = "") -> Iterator[Listed | Folder]:
+        """See `ObjectStore.level`."""
+        self._watch.ask()
+        return self._store.level(prefix)
 
     def delete(self, key: str) -> None:
         """See `ObjectStore.delete`."""

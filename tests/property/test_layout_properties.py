@@ -121,9 +121,7 @@ def judge(content: bytes) -> None:
         assert len(found.detail) < 1000
         return
     assert found.is_compressed or found.is_encrypted or is_stored_plain(found.chunks)
-    if not found.is_encrypted and (
-        found.described is None or isinstance(found.described, SegmentDescription)
-    ):
+    if found.described is None or isinstance(found.described, SegmentDescription):
         assert parse_manifest(format_manifest(found)) == found
     try:
         planned = plan_log_fetches(found)

@@ -60,7 +60,7 @@ def test_package_when_installed_elsewhere_does_the_main_job(
 
 
 def test_packages_carry_what_they_need_and_nothing_else(built: Path) -> None:
-    """The wheel holds the three packages with their data; the sdist also holds the licence."""
+    """The wheel holds all packages with their data; the sdist also holds the licence."""
     (wheel,) = built.glob("*.whl")
     (sdist,) = built.glob("*.tar.gz")
     with zipfile.ZipFile(wheel) as archive:

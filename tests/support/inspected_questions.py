@@ -45,6 +45,13 @@ WITHOUT_QUESTION = {
     "tier run": "the same",
     "tier adopt abort": "the same",
     "tier adopt resume": "the same",
+    "tier audit": "asks objects as well: a report, and tests of its own on each source",
+    "tier backup export": "the same, of all records",
+    "tier backup import": "writes",
+    "tier expire": "as tier audit",
+    "tier export": "answers with a plan: byte for byte equal on all sources, by a test of its own",
+    "tier rebuild": "as tier audit",
+    "tier verify": "as tier audit",
     "support-bundle": "answers with an archive: it has a test of its own",
 }
 """Commands with a `--sidecar` and a `--log-dirs` that are not in `questions`, and why."""

@@ -24,7 +24,7 @@ from tests.support.segments import example_partition
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from rlmm.metadata.events import SegmentUpdate
+    from rlmm.metadata.events import PartitionDelete, SegmentUpdate
     from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.segments.files import PartitionFiles
@@ -70,6 +70,7 @@ class HeldMetadata:
         default_factory=list
     )
     published: list[SegmentMetadata | SegmentUpdate] = field(default_factory=list)
+    deleted: list[PartitionDelete] = field(default_factory=list)
     cluster_id: str = "cluster-1"
     topic_id: Uuid = TOPIC_ID
     partition_count: int = PARTITION_COUNT
@@ -112,6 +113,13 @@ class HeldMetadata:
             except RlmmError as error:
                 told.append(error)
         return told
+
+    def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> Published:
+        """See `TierMetadata`."""
+        if self.error is not None:
+            raise self.error
+        self.deleted.append(delete)
+        return Published(0, len(self.deleted) - 1, "applied")
 
     def segment(self, segment_id: SegmentId, timeout_s: float) -> SegmentMetadata | None:
         """See `TierMetadata`."""

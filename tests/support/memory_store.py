@@ -10,6 +10,7 @@ from spark_tiering.stores.outcomes import (
     Absent,
     AlreadyThere,
     Conflict,
+    Folder,
     Listed,
     ObjectFacts,
     OutOfRange,
@@ -45,6 +46,9 @@ class MemoryStore:
         self.next_puts: deque[str] = deque()
         """What becomes of the next puts: `landed` and `lost` are unknown, `fine` is nothing."""
         self.modified_ms: dict[str, int] = {}
+        self.storage_classes: dict[str, str] = {}
+        self.uploads: list[OpenUpload] = []
+        """Writes that somebody has left open."""
 
     def _begin(self, name: str, key: str) -> None:
         self.before(name, key)
@@ -86,7 +90,19 @@ class MemoryStore:
         self._begin("list", prefix)
         for key in sorted(self.objects):
             if key.startswith(prefix):
-                yield Listed(key, len(self.objects[key]), self.modified_ms.get(key, NOW_MS))
+                yield self._listed(key)
+
+    def level(self, prefix: str = "") -> Iterator[Listed | Folder]:
+        """As `ObjectStore.level`."""
+        self._begin("level", prefix)
+        folders = set()
+        for key in sorted(self.objects):
+            name, is_deeper, _ = key.removeprefix(prefix).partition("/")
+            if key.startswith(prefix) and not is_deeper:
+                yield self._listed(key)
+            elif key.startswith(prefix):
+                folders.add(f"{prefix}{name}/")
+        yield from map(Folder, sorted(folders))
 
     def delete(self, key: str) -> None:
         """As `ObjectStore.delete`."""
@@ -94,8 +110,8 @@ class MemoryStore:
         self.objects.pop(key, None)
 
     def open_uploads(self, prefix: str = "") -> Iterator[OpenUpload]:
-        """There are none."""
-        return iter(())
+        """Those that were put there."""
+        return (one for one in self.uploads if one.key.startswith(prefix))
 
     def abort_upload(self, upload: OpenUpload) -> None:
         """There is none."""
@@ -112,6 +128,10 @@ class MemoryStore:
 
     def __exit__(self, *_: Any) -> None:
         self.close()
+
+    def _listed(self, key: str) -> Listed:
+        modified_ms = self.modified_ms.get(key, NOW_MS)
+        return Listed(key, len(self.objects[key]), modified_ms, self.storage_classes.get(key, ""))
 
     def _facts(self, key: str) -> ObjectFacts:
         size_bytes, crc64nvme = sum_of([self.objects[key]])

@@ -303,13 +303,8 @@ class Connection(BaseHTTPRequestHandler):
     def on_ListObjectsV2(self) -> _Answer:
         """A page of keys."""
         after = base64.b64decode(self.query.get("continuation-token", "")).decode()
-        keys = self._keys(self.stub.objects, after)
-        text = "".join(
-            f"<Contents><Key>{escape(key)}</Key><Size>{len(kept.content)}</Size>"
-            f"<LastModified>{_moment(kept.modified_s)}</LastModified>"
-            f"<StorageClass>{kept.storage_class or 'STANDARD'}</StorageClass></Contents>"
-            for key, kept in ((key, self.stub.objects[key]) for key in keys[:PAGE_KEYS])
-        )
+        keys = self._level(self._keys(self.stub.objects, ""), after)
+        text = "".join(map(self._listed, keys[:PAGE_KEYS]))
         if len(keys) > PAGE_KEYS:
             token = base64.b64encode(keys[PAGE_KEYS - 1].encode()).decode()
             text += f"<NextContinuationToken>{token}</NextContinuationToken>"
@@ -337,6 +332,25 @@ class Connection(BaseHTTPRequestHandler):
             text += f"<NextUploadIdMarker>{upload_id}</NextUploadIdMarker>"
         more = str(len(found) > PAGE_KEYS).lower()
         return _xml("ListMultipartUploadsResult", f"<IsTruncated>{more}</IsTruncated>{text}")
+
+    def _level(self, keys: list[str], after: str) -> list[str]:
+        """Keys, and in their place what they share up to the delimiter, each once."""
+        delimiter, prefix = self.query.get("delimiter", ""), self.query.get("prefix", "")
+        if delimiter:
+            cut = [(key, key.removeprefix(prefix).partition(delimiter)) for key in keys]
+            shared = (f"{prefix}{name}{mark}" if mark else key for key, (name, mark, _) in cut)
+            keys = list(dict.fromkeys(shared))
+        return [key for key in keys if key.encode() > after.encode()]
+
+    def _listed(self, key: str) -> str:
+        kept = self.stub.objects.get(key)
+        if kept is None or (self.query.get("delimiter") and key.endswith("/")):
+            return f"<CommonPrefixes><Prefix>{escape(key)}</Prefix></CommonPrefixes>"
+        return (
+            f"<Contents><Key>{escape(key)}</Key><Size>{len(kept.content)}</Size>"
+            f"<LastModified>{_moment(kept.modified_s)}</LastModified>"
+            f"<StorageClass>{kept.storage_class or 'STANDARD'}</StorageClass></Contents>"
+        )
 
     def _keys(self, kept: dict[str, Kept], after: str) -> list[str]:
         prefix = self.query.get("prefix", "")

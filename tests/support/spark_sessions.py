@@ -26,7 +26,7 @@ import pytest
 from spark_tiering.engines.java import find_java
 from spark_tiering.engines.settings import EngineSettings
 from tests.support import tree
-from tests.support.s3_servers import free_ports
+from tests.support.s3_servers import ACCESS, SECRET, free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,6 +126,9 @@ def spark_session() -> Iterator[SparkSession]:
 
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setenv("PYTHONPATH", python_path())
+        # Workers find them where they run, as they have to; nothing of this machine is its own.
+        patch.setenv("AWS_ACCESS_KEY_ID", ACCESS)
+        patch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
         conf = {**QUICK, "spark.local.dir": folder, "spark.sql.warehouse.dir": f"{folder}/tables"}
         opened = open_session(EngineSettings(f"local[{SLOTS}]", conf=conf))
         patch.undo()

@@ -182,6 +182,11 @@ def watch(points: Points) -> None:
 
     EmbeddedMetadata._written = told_written  # type: ignore[method-assign]
     told(LocalStore, "_give_name", lambda key, *_: kind_of(key), before=WRITING)
+    told(
+        EmbeddedMetadata,
+        "put_partition_delete",
+        lambda delete, *_: f"event:{delete.state.name.rpartition('_')[2]}",
+    )
     told(LocalStore, "delete", lambda key: f"deleted:{kind_of(key)}")
     told(CarryingOut, "_came_back", lambda *_: "came-back")
 
@@ -189,10 +194,12 @@ def watch(points: Points) -> None:
 def set_clock(later_ms: int) -> None:
     """Let it be so much later for whatever a job does."""
     from rlmm.clock import SYSTEM_CLOCK  # noqa: PLC0415 - imported long ago
+    from spark_tiering.care import opening  # noqa: PLC0415
     from spark_tiering.run import surroundings  # noqa: PLC0415
 
-    opened = surroundings.open_surroundings.__wrapped__  # type: ignore[attr-defined]
-    opened.__kwdefaults__["now_ms"] = lambda: SYSTEM_CLOCK.now_ms() + later_ms
+    managers: tuple[Any, ...] = (surroundings.open_surroundings, opening.open_tier)
+    for manager in managers:
+        manager.__wrapped__.__kwdefaults__["now_ms"] = lambda: SYSTEM_CLOCK.now_ms() + later_ms
 
 
 def kind_of(key: str) -> str:
@@ -225,6 +232,7 @@ def drive(asked: dict[str, Any]) -> None:
 def main() -> None:
     """Start a driver for each line."""
     from rlmm.cli import tier  # noqa: F401, PLC0415 - once for all of them
+    from rlmm.cli.care import expire  # noqa: F401, PLC0415
     from rlmm.log import files  # noqa: F401, PLC0415
 
     for line in sys.stdin:

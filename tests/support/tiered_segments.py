@@ -7,7 +7,7 @@ from pathlib import Path
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
 from spark_tiering.layout.chunk_index import VariableChunks, plain_chunks
 from spark_tiering.layout.digests import Digest
-from spark_tiering.layout.manifest import CopyNote, Manifest, SegmentDescription
+from spark_tiering.layout.manifest import CopyNote, Encryption, Manifest, SegmentDescription
 from spark_tiering.layout.segment_indexes import SegmentIndexes, lay_out_indexes
 from spark_tiering.segments.findings import SegmentPart
 
@@ -39,6 +39,7 @@ NOTE = CopyNote(
     log_object=Digest(sum(STORED_SIZES), bytes(range(1, 33)), 1),
     indexes_object=Digest(6034, bytes(range(2, 34)), 2**64 - 1),
 )
+ENCRYPTION = Encryption("key-1", bytes(range(256)), bytes(range(32)))
 
 
 def recorded(name: str) -> bytes:

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PACKAGES = ("rlmm", "broker_adapter", "spark_tiering")
+PACKAGES = ("rlmm", "broker_adapter", "spark_tiering", "pyspark_rlmm")
 
 
 @functools.cache

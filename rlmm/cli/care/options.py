@@ -21,7 +21,7 @@ from spark_tiering.care.request import CareRequest
 from spark_tiering.plan.rules import Filters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 Wanted = Literal["required", "optional", "none"]
 
@@ -65,7 +65,7 @@ def care_options(
         @functools.wraps(function)
         def called(**given: Any) -> Any:
             flags = {name: given.pop(name) for name in names}
-            return function(_request_of(flags, metadata), **given)
+            return function(care_request_of(flags, metadata), **given)
 
         command: Any = called
         for option in reversed(_REPORT):
@@ -79,14 +79,16 @@ def care_options(
     return decorate
 
 
-def _request_of(flags: dict[str, Any], metadata: Wanted) -> CareRequest:
+def care_request_of(flags: Mapping[str, Any], metadata: Wanted = "optional") -> CareRequest:
+    """What *flags* mean; raises `ConfigError` for what contradicts."""
+    flags = dict(flags)
     request = CareRequest(topics=Filters(tuple(flags["topics"]), tuple(flags["without_topics"])))
     if flags.get("store"):
         choice = store_of(flags)
         request = replace(request, store=choice.settings, prefix=choice.prefix)
     if "master" in flags:
         request = replace(request, engine=engine_of(flags))
-    if metadata == "none":
+    if metadata == "none" or "embedded" not in flags:
         return request
     embedded = flags["embedded"]
     is_named = any(flags[name] for name in ("sidecar", "log_dirs", "bootstrap_server"))

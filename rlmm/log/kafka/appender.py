@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rlmm.log.kafka.nodes import Node
     from rlmm.log.kafka.settings import KafkaSettings
     from rlmm.metadata.ids import Uuid
+    from rlmm.records.records import Record
 
 _ROLE = "producer"
 _LATE_S = 3.0
@@ -61,13 +62,16 @@ class Appender:
         for lane in self._lanes.values():
             lane.fail(error)
 
-    def put(self, partition: int, value: bytes) -> tuple[Lane, Append]:
+    def put(
+        self, partition: int, value: bytes, record: Record | None = None
+    ) -> tuple[Lane, Append]:
         """
-        Have *value* appended; whoever waits for its offset hands it back by `release`.
+        Have *value* appended, or a whole *record*; whoever waits for its offset hands it back by
+        `release`.
 
         Raises `AppendRefused` when there is no room for it.
         """
-        append = Append(value, asyncio.get_running_loop().create_future())
+        append = Append(value, asyncio.get_running_loop().create_future(), record=record)
         self._require_room(partition, append)
         self.pending += 1
         self.pending_bytes += append.size

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from rlmm.log.protocol import Bounds
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.records.record_set import RecordSet
+    from rlmm.records.records import Record
 
 _CLOSE_S = 5.0
 
@@ -195,6 +196,15 @@ class KafkaLog:
     async def append(self, partition: int, value: bytes, *, timeout_s: float) -> int:
         """Store one event in all replicas in sync, and return its offset."""
         require_value(value)
+        return await self._append(partition, value, None, timeout_s)
+
+    async def append_record(self, partition: int, record: Record, *, timeout_s: float) -> int:
+        """The same for a whole record, as it once was: key, time and headers, value or none."""
+        return await self._append(partition, record.value or b"", record, timeout_s)
+
+    async def _append(
+        self, partition: int, value: bytes, record: Record | None, timeout_s: float
+    ) -> int:
         appender = self._appender
         if appender is None:
             msg = f"partition {partition}: an observer has no producer, nothing is written"
@@ -204,7 +214,7 @@ class KafkaLog:
             async with self._limit(timeout_s):
                 bound = await self._bound_now()
                 require_partition(partition, bound.partition_count)
-                lane, append = appender.put(partition, value)
+                lane, append = appender.put(partition, value, record)
                 return await append.offset
         except TimeoutError:
             if self._is_closed and (append is None or not append.is_sent):

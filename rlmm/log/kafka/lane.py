@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from rlmm.errors import AppendRefused, AppendUncertain, LogRecreated
 from rlmm.log.kafka.codes import DENIED, LOST_PRODUCER, NOT_STORED, REFUSED, Code, name_of, trouble
-from rlmm.records.writer import Producer, build_batch, records_of
+from rlmm.records.records import Record
+from rlmm.records.writer import Producer, build_batch
 
 if TYPE_CHECKING:
     import asyncio
@@ -26,6 +27,8 @@ RECORD_BYTES = 32
 """At most what a record adds to its value."""
 BATCH_BYTES = 64
 """At most what a batch adds to its records."""
+FIELD_BYTES = 5
+"""At most what the length of a field takes."""
 _RECORDS_MAX = 1000
 _SEQUENCES = 2**31
 """Numbers of records begin anew after the largest."""
@@ -40,11 +43,19 @@ class Append:
     offset: asyncio.Future[int]
     is_sent: bool = False
     """Whether a broker may have stored it."""
+    record: Record | None = None
+    """The whole of it, where it is to be stored as it once was: with key, time and headers."""
 
     @property
     def size(self) -> int:
         """How many bytes it takes at most."""
-        return len(self.value) + RECORD_BYTES
+        return len(self.value) + RECORD_BYTES + (self.record is not None and _more(self.record))
+
+    def at(self, number: int, now_ms: int) -> Record:
+        """What is sent as record *number* of its batch."""
+        if self.record is None:
+            return Record(number, now_ms, None, self.value)
+        return self.record._replace(offset=number)
 
     def fail(self, error: LogError) -> None:
         """End it, unless something else has."""
@@ -102,7 +113,7 @@ class Lane:
             assert self.producer is not None
             appends = self._take()
             producer = Producer(self.producer.id, self.producer.epoch, self._sequence)
-            records = records_of([append.value for append in appends], 0, now_ms)
+            records = [append.at(number, now_ms) for number, append in enumerate(appends)]
             self.batch = Batch(appends, build_batch(records, 0, producer=producer))
         return None if self.batch is None else self.batch.data
 
@@ -224,3 +235,11 @@ class Lane:
                 f"{self._where}: no answer to an append in {timeout_s:g} s, it may be stored{why}"
             )
         return AppendRefused(f"{self._where}: not sent in {timeout_s:g} s, it is not stored{why}")
+
+
+def _more(record: Record) -> int:
+    """What key and headers of a record take at most."""
+    fields = [record.key or b""]
+    for name, value in record.headers:
+        fields += (name.encode(), value or b"")
+    return sum(len(field) + FIELD_BYTES for field in fields)

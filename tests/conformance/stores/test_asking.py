@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import InvalidArgument, StoreAbsent
-from spark_tiering.stores.outcomes import Absent, ObjectFacts, OutOfRange, Written
+from spark_tiering.stores.outcomes import (
+    Absent,
+    Folder,
+    Listed,
+    ObjectFacts,
+    OutOfRange,
+    Written,
+)
 from spark_tiering.stores.reading import read_whole
 from spark_tiering.stores.sweeping import sweep
 from tests.support.object_places import bytes_of, content
@@ -60,6 +67,31 @@ def test_listing_when_prefixes_are_alike_keeps_them_apart(store: ObjectStore, pr
     for begin in ("a", "a/", "a/2", "a/2/", "a-", "c", "a/2/x/"):
         keys = sorted(listed.key for listed in store.list(f"{prefix}{begin}"))
         assert keys == [f"{prefix}{name}" for name in names if name.startswith(begin)]
+
+
+def test_level_when_asked_tells_its_objects_and_each_folder_once(
+    store: ObjectStore, prefix: str
+) -> None:
+    """Over pages; a folder is what keys share up to the slash behind the prefix."""
+    names = ["a-b/1", "a-b/2", "a.c", "a/1", "a/2/x", "a/2/y-é", "ab", "b", "c/1", "d/1/2/3"]
+    for number, name in enumerate(names):
+        assert isinstance(store.put(f"{prefix}{name}", content(number)), Written)
+
+    def level(begin: str) -> list[str]:
+        found = sorted(store.level(f"{prefix}{begin}"), key=lambda one: one.key)
+        for one in found:
+            is_folder = isinstance(one, Folder)
+            assert is_folder == one.key.endswith("/")
+            if isinstance(one, Listed):
+                assert one in list(store.list(one.key))
+        return [one.key.removeprefix(prefix) for one in found]
+
+    assert level("") == ["a-b/", "a.c", "a/", "ab", "b", "c/", "d/"]
+    assert level("a") == ["a-b/", "a.c", "a/", "ab"]
+    assert level("a/") == ["a/1", "a/2/"]
+    assert level("a/2/") == ["a/2/x", "a/2/y-é"]
+    assert level("d/1") == ["d/1/"]
+    assert level("e") == level("a/2/x/") == []
 
 
 def test_times_when_told_are_of_now(store: ObjectStore, prefix: str) -> None:

@@ -41,7 +41,9 @@ from tests.support.copy_tasks import (
     report_on,
     run,
 )
+from tests.support.sealed_segments import seal_segment
 from tests.support.segments import example_partition
+from tests.support.tiered_bytes import key_ring
 from tests.support.tiered_segments import recorded
 
 if TYPE_CHECKING:
@@ -219,6 +221,25 @@ def test_damaged_log_when_fetched_ends_with_the_reason(
         assert b"".join(map(bytes, good)) == LOG[: 3 * 4096]  # type: ignore[arg-type]  # pieces
         assert isinstance(last, LayoutFinding)
         assert last.kind is LayoutFault.DAMAGED
+
+
+@BOTH
+def test_encrypted_segment_when_read_with_its_key_ring_is_what_it_was(
+    store: LocalStore, options: CopyOptions
+) -> None:
+    """Ranges and indexes, by a program that has the broker's keys."""
+    TierStorage(store, PREFIX, options=options).copy(SEGMENT, PARTS)
+    seal_segment(store, SEGMENT, PREFIX)
+    closed = TierStorage(store, PREFIX).fetch(SEGMENT)
+    assert isinstance(closed, LayoutFinding)
+    assert closed.kind is LayoutFault.ENCRYPTED
+    storage = TierStorage(store, PREFIX, ring=key_ring())
+    found = storage.fetch(SEGMENT, 5000, 9999)
+    assert not isinstance(found, Unreadable)
+    assert b"".join(map(bytes, found)) == LOG[5000:10_000]  # type: ignore[arg-type]  # pieces
+    for part, content in PARTS.items():
+        if part is not SegmentPart.LOG:
+            assert storage.fetch_index(SEGMENT, part) == content
 
 
 def test_encrypted_and_unreadable_manifests_when_read_are_named(store: LocalStore) -> None:

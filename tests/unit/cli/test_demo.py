@@ -67,6 +67,7 @@ def test_demo_when_its_second_service_is_behind_then_refuses_by_socket_and_http(
 def test_demo_when_all_is_done_then_shows_what_the_commands_of_operators_say(shown: str) -> None:
     """Each with its command line, short, and of the data that the demonstration wrote."""
     _, _, told = shown.partition("12. What an operator is shown, by the same socket\n")
+    told, _, _ = told.partition("13. Is the tier whole")
     asked = dict(re.findall(r"^\$ rlmm (.*)\n((?:(?!\$ ).*\n)+)", told, re.MULTILINE))
     assert [one.split()[0] for one in asked] == ["status", "segments", "explain", "history", "diff"]
     status, segments, explained, history, diff = asked.values()
@@ -78,6 +79,23 @@ def test_demo_when_all_is_done_then_shows_what_the_commands_of_operators_say(sho
     changed = re.findall(r"^(orders|clicks)-\d +(\d)", diff, re.MULTILINE)
     assert sorted(changed)[:2] == [("clicks", "3"), ("clicks", "3")]
     assert len(told.splitlines()) < 80
+
+
+def test_demo_when_the_tier_is_looked_after_then_shows_each_step_and_ends_as_it_began(
+    shown: str,
+) -> None:
+    """Verified, audited, read without the broker, its metadata lost and made anew."""
+    _, _, told = shown.partition("13. Is the tier whole")
+    asked = dict(re.findall(r"^\$ rlmm (.*)\n((?:(?!\$ ).*\n)+)", told, re.MULTILINE))
+    verified, audited, saved, applied = asked.values()
+    assert "6 of 6 segments in 2 partitions, 18 objects" in verified
+    assert "nothing found" in verified
+    assert audited.startswith("Clean: 18 objects")
+    assert "   6,144 records, each equal to what was written." in told
+    assert "   Offset 0 of clicks-0: unknown-partition." in told
+    assert saved.count("TIER-METADATA-LOST clicks-") == 6
+    assert "6 segments of " in applied
+    assert "   The same answers as before: 64 look-ups." in told
 
 
 def test_demo_when_a_command_fails_then_says_which_and_why(tmp_path: Path) -> None:

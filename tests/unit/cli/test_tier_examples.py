@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from rlmm.cli.care.options import care_request_of
 from rlmm.cli.main import cli
-from rlmm.cli.tier import tier
+from rlmm.cli.tier import CARE, tier
 from rlmm.cli.tier_examples import COLUMNS, EXAMPLES
 from rlmm.cli.tier_options import request_of, store_of
 from spark_tiering.sources.settings import LogDirSettings
@@ -23,7 +25,10 @@ if TYPE_CHECKING:
 
 def commands(group: click.Group = tier, before: str = "") -> Iterator[tuple[str, click.Command]]:
     """Every command of `rlmm tier` that does something, with its name."""
-    for name, command in group.commands.items():
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None, name
         if isinstance(command, click.Group):
             yield from commands(command, f"{before}{name} ")
         else:
@@ -35,11 +40,16 @@ ALL = dict(commands())
 
 @pytest.fixture(autouse=True)
 def nothing_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the environment counts; the one file that examples expect to be there is there."""
+    """Nothing of the environment counts; files that examples expect to be there are there."""
     for name in [name for name in os.environ if name.startswith(("RLMM_", "PYSPARK_"))]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "plan.json").touch()
+    words = {
+        word for one in EXAMPLES.values() for lines in one for word in shlex.split(" ".join(lines))
+    }
+    for word in words:
+        if re.fullmatch(r"[a-z-]+\.[a-z.]+", word):
+            (tmp_path / word).touch()
 
 
 def called(words: Sequence[str], *, is_resilient: bool = False) -> click.Context:
@@ -49,7 +59,9 @@ def called(words: Sequence[str], *, is_resilient: bool = False) -> click.Context
     rest = [*words]
     while isinstance(command, click.Group):
         name = rest.pop(0)
-        command = command.commands[name]
+        found = command.get_command(context, name)
+        assert found is not None, name
+        command = found
         args = rest if not isinstance(command, click.Group) else ["nothing"]
         resilient = is_resilient or isinstance(command, click.Group)
         context = command.make_context(name, [*args], context, resilient_parsing=resilient)
@@ -76,9 +88,14 @@ def test_example_when_read_then_is_taken_as_it_stands(example: str) -> None:
     """Flags and values are known, and do not contradict each other."""
     program, group, *words = shlex.split(example)
     assert (program, group) == ("rlmm", "tier")
-    params = called(words).params
-    settings = request_of(params) if "log_dirs" in params else store_of(params)
-    assert settings.prefix in ("kafka/", "")
+    context = called(words)
+    params = context.params
+    if words[0] in CARE:
+        with context:
+            prefix = care_request_of(params).prefix
+    else:
+        prefix = (request_of(params) if "log_dirs" in params else store_of(params)).prefix
+    assert prefix in ("kafka/", "")
 
 
 @pytest.mark.parametrize("name", ALL)

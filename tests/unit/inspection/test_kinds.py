@@ -9,10 +9,12 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+import click
 import pytest
 
 import rlmm.inspection
 from rlmm.cli.main import SUBCOMMANDS
+from rlmm.cli.tier import tier
 from rlmm.inspection.findings import Kind
 from rlmm.inspection.kinds import BY_COMMAND, KINDS
 from rlmm.inspection.verifying import broken_rules
@@ -23,18 +25,18 @@ if TYPE_CHECKING:
 TESTS = Path(__file__).resolve().parents[2]
 
 
-def registered() -> dict[str, Kind]:
-    """Every kind that any module of the package has, by the name of its constant."""
+def registered() -> dict[Kind, str]:
+    """Every kind that any module of the package has, and the name of its constant."""
     found = {}
     for module in pkgutil.iter_modules(rlmm.inspection.__path__):
         values = vars(importlib.import_module(f"rlmm.inspection.{module.name}"))
-        found.update({name: one for name, one in values.items() if isinstance(one, Kind)})
+        found.update({one: name for name, one in values.items() if isinstance(one, Kind)})
     return found
 
 
 def test_kinds_when_collected_then_are_all_there_are_and_each_once() -> None:
     """A module that is forgotten here is forgotten on the page, too."""
-    assert set(registered().values()) == set(KINDS)
+    assert set(registered()) == set(KINDS)
     assert [code for code, count in Counter(one.code for one in KINDS).items() if count > 1] == []
 
 
@@ -53,15 +55,16 @@ def test_kinds_when_they_name_a_command_then_there_is_one() -> None:
     named = {
         command
         for kind in KINDS
-        for command in re.findall(r"`rlmm ([a-z-]+)", f"{kind.reason} {kind.fix}")
+        for command in re.findall(r"`rlmm ((?:tier )?[a-z-]+)", f"{kind.reason} {kind.fix}")
     }
     assert named
-    assert named | set(BY_COMMAND) <= set(SUBCOMMANDS)
+    of_tier = {f"tier {name}" for name in tier.list_commands(click.Context(tier))}
+    assert named | set(BY_COMMAND) <= set(SUBCOMMANDS) | of_tier
 
 
 def test_kinds_when_looked_for_in_the_tests_then_each_is_met() -> None:
     """By its code, or by its constant."""
-    names = {one: name for name, one in registered().items()}
+    names = registered()
     text = "\n".join(path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py"))
     words = set(re.findall(r"[A-Z][A-Z0-9_-]+", text))
     assert [one.code for one in KINDS if not {one.code, names[one]} & words] == []

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rlmm.inspection.cluster import PartitionOffsets, Setting, TopicFacts
-from rlmm.inspection.retention import Fate, Rules, due_of
+from rlmm.inspection.leader_epochs import LeaderEpochs
+from rlmm.inspection.retention import Fate, Rules, due_of, start_after
 from rlmm.metadata.segment import SegmentState
 from tests.support.builders import TOPIC_ID, segment_id, started
 
@@ -95,3 +96,79 @@ def test_rules_of_a_topic_are_what_the_cluster_tells() -> None:
     assert Rules.of(None, None).unknown == ["retention.ms", "retention.bytes", "log start"]
     assert Fate.STAYS.is_deleted is False
     assert Fate.TIME.is_deleted
+
+
+def kafka_case(**states: SegmentState) -> list:  # type: ignore[type-arg]
+    """
+    The case of Kafka's own test for KAFKA-17062: copies that failed, and eleven that did not, of
+    100 bytes each.
+    """
+    open_state = SegmentState.COPY_SEGMENT_STARTED
+    again = SegmentState.DELETE_SEGMENT_STARTED
+    return [
+        started("s1", 0, 99, size_bytes=100, state=open_state),
+        started("s3", 0, 99, size_bytes=100, state=again),
+        started("s4", 200, 299, size_bytes=100, state=states.get("s4", open_state)),
+        *(
+            started(f"f{at}", at * 100, at * 100 + 99, size_bytes=100, state=CF)
+            for at in (0, 1, *range(3, 12))
+        ),
+    ]
+
+
+def gone(segments: list, rules: Rules, **more: object) -> list[str]:  # type: ignore[type-arg]
+    """Labels of what goes, in the order that it goes."""
+    labels = {
+        segment_id(name): name for name in ["s1", "s3", "s4", *(f"f{at}" for at in range(12))]
+    }
+    dues = due_of(segments, rules, NOW_MS, **more)  # type: ignore[arg-type]
+    return [labels[one.segment.id] for one in dues if one.fate.is_deleted]
+
+
+def test_f117_size_when_copies_failed_then_good_segments_do_not_go_early() -> None:
+    """Eleven are there and ten may be: the dangling copy pays, and the first good one stays."""
+    found = gone(kafka_case(), Rules(retention_bytes=1_000))
+    assert set(found) == {"s3", min("s1", "f0", key=lambda label: segment_id(label).uuid)}
+    # Now there are twelve, of which two have to go.
+    found = gone(kafka_case(s4=CF), Rules(retention_bytes=1_000))
+    assert set(found) == {"s3", "s1", "f0"}
+
+
+def test_f120_scan_when_a_copy_is_at_work_then_stops_there() -> None:
+    """As a leader does for what it is copying itself; begun deletions are gone on with."""
+    found = three(a=SegmentState.COPY_SEGMENT_STARTED, c=SegmentState.DELETE_SEGMENT_STARTED)
+    at_work = [found[0].id]
+    rules = Rules(retention_ms=0)
+    assert [str(one.fate) for one in due_of(found, rules, NOW_MS, being_copied=at_work)] == [
+        "unfinished", "stays", "being-deleted",
+    ]  # fmt: skip
+    assert [str(one.fate) for one in due_of(found, rules, NOW_MS)][:2] == ["time", "time"]
+
+
+def test_retention_when_the_log_start_has_moved_over_epochs_then_all_before_it_goes() -> None:
+    """Also what has none of the epochs that the leader still knows."""
+    found = [
+        started("old", 0, 99, {0: 0}, state=CF),
+        started("over", 100, 199, {1: 100, 2: 150}, state=CF),
+        started("new", 200, 299, {2: 200}, state=CF),
+    ]
+    dues = {one.segment.id: one for one in due_of(found, Rules(log_start=200), NOW_MS)}
+    assert [str(dues[one.id].fate) for one in found] == [
+        "before-log-start", "before-log-start", "stays",
+    ]  # fmt: skip
+    assert start_after(dues.values()) is None
+
+
+def test_retention_when_a_segment_is_of_another_log_then_it_is_passed_by() -> None:
+    """It neither goes nor stops the scan, and does not count for the size."""
+    log = LeaderEpochs(((0, 0), (1, 200)), 300)
+    found = [
+        started("a", 0, 99, {0: 0}, size_bytes=100, state=CF),
+        started("diverged", 100, 250, {0: 100}, size_bytes=100, state=CF),
+        started("b", 200, 299, {1: 200}, size_bytes=100, state=CF),
+    ]
+    dues = due_of(found, Rules(retention_bytes=0), NOW_MS, epochs=log)
+    assert [str(one.fate) for one in dues] == ["size", "stays", "size"]
+    assert start_after(dues) == 300
+    dues = due_of(found, Rules(retention_bytes=200), NOW_MS, epochs=log)
+    assert [str(one.fate) for one in dues] == ["stays"] * 3

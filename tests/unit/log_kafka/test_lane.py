@@ -18,6 +18,7 @@ from rlmm.log.kafka.codes import Code
 from rlmm.log.kafka.lane import Append, Lane
 from rlmm.log.kafka.produce_api import Produced, ProducerId
 from rlmm.records.batch import Batch, walk
+from rlmm.records.records import Record
 
 if TYPE_CHECKING:
     from rlmm.errors import LogError
@@ -310,3 +311,37 @@ async def test_numbers_when_they_pass_the_largest_then_begin_at_zero() -> None:
     into.answered(told(base_offset=0))
     put(into, b"d")
     assert packed(into).base_sequence == 1
+
+
+async def test_pack_when_whole_records_wait_then_they_are_sent_as_they_once_were() -> None:
+    """Key, time and headers, a value or none, beside an event that gets its time now."""
+    into = lane()
+    once = Record(44, 5, b"key", None, (("h", b"v"), ("n", None)))
+    loop = asyncio.get_running_loop()
+    appends = [
+        Append(b"", loop.create_future(), record=once),
+        Append(b"event", loop.create_future()),
+        Append(b"x", loop.create_future(), record=Record(0, -1, None, b"x")),
+    ]
+    for append in appends:
+        into.put(append)
+    records = list(packed(into).records())
+    assert records == [
+        once._replace(offset=0),
+        Record(1, NOW_MS, None, b"event"),
+        Record(2, -1, None, b"x"),
+    ]
+    assert appends[0].size >= len("keyhvn") + appends[1].size - len("event")
+
+
+async def test_pack_when_keys_and_headers_are_large_then_they_count() -> None:
+    """A batch is never larger than a broker takes."""
+    into = lane(10_000)
+    loop = asyncio.get_running_loop()
+    for number in range(4):
+        record = Record(0, number, bytes(2_000), b"v", (("n" * 2_000, bytes(2_000)),))
+        into.put(Append(b"v", loop.create_future(), record=record))
+    data = into.pack(NOW_MS)
+    assert data is not None
+    assert len(data) <= 10_000
+    assert len(list(next(iter(walk(data))).records())) == 1  # type: ignore[union-attr]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -102,3 +102,27 @@ def test_call_when_made_by_a_fork_then_is_refused(
     thread.close()
     monkeypatch.undo()
     assert thread.wait(thread_name()) == NAME
+
+
+def test_wait_when_interrupted_while_the_loop_begins_it_then_only_the_interrupt_is_raised(
+    thread: LoopThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C comes when it likes: what runs on the loop cannot be closed from here."""
+    begun, may_end = threading.Event(), threading.Event()
+    submit = thread._submit
+
+    async def busy() -> None:
+        begun.set()
+        may_end.wait(10)
+
+    def interrupted(work: Any) -> Any:
+        submit(work)
+        assert begun.wait(10)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(thread, "_submit", interrupted)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            thread.wait(busy())
+    finally:
+        may_end.set()

@@ -14,7 +14,7 @@ from spark_tiering.layout.fetching import Fetch, plan_index_fetch, plan_log_fetc
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 from spark_tiering.layout.making import LogObject
 from spark_tiering.segments.findings import SegmentPart
-from tests.support.tiered_segments import plain_manifest, zstd_manifest
+from tests.support.tiered_segments import ENCRYPTION, plain_manifest, zstd_manifest
 
 if TYPE_CHECKING:
     from spark_tiering.layout.manifest import Manifest
@@ -155,7 +155,7 @@ def test_chunk_of_another_size_than_its_place_has_is_a_finding() -> None:
     ("manifest", "kind"),
     [
         pytest.param(
-            replace(zstd_manifest(), is_encrypted=True), LayoutFault.ENCRYPTED, id="encrypted"
+            replace(zstd_manifest(), encryption=ENCRYPTION), LayoutFault.ENCRYPTED, id="encrypted"
         ),
         pytest.param(
             replace(plain_manifest(), chunks=FixedChunks(100, 250, 110, 60)),
@@ -203,6 +203,6 @@ def test_index_when_asked_for_is_one_range() -> None:
     assert fetch == Fetch(2400, 6011)
     assert list(fetch.contents(bytes(3612))) == [bytes(3612)]
     assert plan_index_fetch(manifest, SegmentPart.TXN_INDEX) is None
-    encrypted = plan_index_fetch(replace(manifest, is_encrypted=True), SegmentPart.OFFSET_INDEX)
+    encrypted = plan_index_fetch(replace(manifest, encryption=ENCRYPTION), SegmentPart.OFFSET_INDEX)
     assert isinstance(encrypted, LayoutFinding)
     assert encrypted.kind is LayoutFault.ENCRYPTED

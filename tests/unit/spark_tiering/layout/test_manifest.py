@@ -63,7 +63,6 @@ def test_description_when_made_of_metadata_repeats_it() -> None:
 @pytest.mark.parametrize(
     "manifest",
     [
-        pytest.param(replace(plain_manifest(), is_encrypted=True), id="encrypted"),
         pytest.param(
             replace(plain_manifest(), chunks=FixedChunks(100, 250, 110, 60)), id="not as it is"
         ),

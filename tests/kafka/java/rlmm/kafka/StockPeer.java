@@ -26,24 +26,40 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.apache.kafka.common.TopicIdPartition;
+import org.apache.kafka.common.utils.ChildFirstClassLoader;
 import org.apache.kafka.server.log.remote.metadata.storage.TopicBasedRemoteLogMetadataManager;
+import org.apache.kafka.server.log.remote.storage.RemoteLogMetadataManager;
 import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentMetadata;
 
 /**
- * Kafka's own TopicBasedRemoteLogMetadataManager behind standard input and output.
+ * A metadata manager behind standard input and output: Kafka's own, or another one.
  *
- * <p>Arguments are the configuration that a broker would hand over, as key=value. Each line of
- * input is a command, {"op": ...}; each gets one line of output, {"ok": ...} or {"error": class,
- * "message": ...}. The end of the input closes the manager and ends the process.
+ * <p>Arguments are the configuration that a broker would hand over, as key=value; with
+ * manager.class.name and manager.class.path the manager is of that class and loaded from there, as
+ * a broker does it. Each line of input is a command, {"op": ...}; each gets one line of output,
+ * {"ok": ...} or {"error": class, "message": ...}. The end of the input closes the manager and ends
+ * the process.
  */
 public final class StockPeer {
     private static final long WRITE_DEADLINE_S = 30;
     private static final ObjectMapper JSON = new ObjectMapper();
 
-    private final TopicBasedRemoteLogMetadataManager manager =
-            new TopicBasedRemoteLogMetadataManager();
+    private final RemoteLogMetadataManager manager;
 
-    private StockPeer() {}
+    private StockPeer(RemoteLogMetadataManager manager) {
+        this.manager = manager;
+    }
+
+    private static RemoteLogMetadataManager made(Object className, Object classPath)
+            throws Exception {
+        if (className == null) {
+            return new TopicBasedRemoteLogMetadataManager();
+        }
+        ClassLoader parent = StockPeer.class.getClassLoader();
+        ClassLoader loader = new ChildFirstClassLoader((String) classPath, parent);
+        return (RemoteLogMetadataManager) loader.loadClass((String) className)
+                .getDeclaredConstructor().newInstance();
+    }
 
     public static void main(String[] args) throws Exception {
         // Nothing but answers may reach the pipe that the other side reads.
@@ -54,9 +70,13 @@ public final class StockPeer {
             String[] pair = argument.split("=", 2);
             configuration.put(pair[0], pair[1]);
         }
-        StockPeer peer = new StockPeer();
+        StockPeer peer = new StockPeer(made(
+                configuration.remove("manager.class.name"),
+                configuration.remove("manager.class.path")));
         peer.manager.configure(configuration);
-        peer.manager.onBrokerReady();
+        if (peer.manager instanceof TopicBasedRemoteLogMetadataManager stock) {
+            stock.onBrokerReady();
+        }
         try (BufferedReader commands = new BufferedReader(
                 new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
             for (String line; (line = commands.readLine()) != null; ) {

@@ -1,0 +1,52 @@
+package io.rlmm.kafka.link;
+
+import java.nio.file.Path;
+
+/** Where a service listens. */
+public sealed interface Address {
+
+    /** A socket of this machine; who may open its file may ask. */
+    record Unix(Path path) implements Address {
+        @Override
+        public String toString() {
+            return path.toString();
+        }
+    }
+
+    /** A host and a port. */
+    record Tcp(String host, int port) implements Address {
+        @Override
+        public String toString() {
+            return host + ":" + port;
+        }
+    }
+
+    /**
+     * A path that begins with a slash or "unix:", or host:port, [host]:port for version 6 of IP.
+     *
+     * @throws IllegalArgumentException where it is neither
+     */
+    static Address parse(String text) {
+        if (text.startsWith("/")) {
+            return new Unix(Path.of(text));
+        }
+        if (text.startsWith("unix:")) {
+            return new Unix(Path.of(text.substring("unix:".length())));
+        }
+        int colon = text.lastIndexOf(':');
+        String host = colon < 0 ? "" : text.substring(0, colon);
+        if (host.startsWith("[") && host.endsWith("]")) {
+            host = host.substring(1, host.length() - 1);
+        }
+        int port = 0;
+        try {
+            port = Integer.parseInt(text.substring(colon + 1));
+        } catch (NumberFormatException error) {
+            // The range below refuses it.
+        }
+        if (host.isEmpty() || port < 1 || port > 65_535) {
+            throw new IllegalArgumentException("expected the path of a socket or host:port, got " + text);
+        }
+        return new Tcp(host, port);
+    }
+}

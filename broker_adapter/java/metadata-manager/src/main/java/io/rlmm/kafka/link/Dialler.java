@@ -1,0 +1,72 @@
+package io.rlmm.kafka.link;
+
+import io.rlmm.kafka.wire.Failure;
+import io.rlmm.kafka.wire.Hello;
+import io.rlmm.kafka.wire.MalformedException;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+
+/** Makes a connection and says who this is, within a time. */
+public final class Dialler {
+    private final Address address;
+    private final TlsFiles tls;
+    private final Path tokenFile;
+    private final Hello.Caller caller;
+    private final int timeoutMs;
+    private Transport current;
+    private boolean isClosed = false;
+
+    /** TLS and the file of a token may be null: there is none. */
+    public Dialler(Address address, TlsFiles tls, Path tokenFile, Hello.Caller caller, int timeoutMs) {
+        this.address = address;
+        this.tls = tls;
+        this.tokenFile = tokenFile;
+        this.caller = caller;
+        this.timeoutMs = timeoutMs;
+    }
+
+    /** A connection that was greeted. */
+    Connection dial(Timer timer) throws IOException, GeneralSecurityException, MalformedException, Failure {
+        Transport transport = new Transport();
+        synchronized (this) {
+            if (isClosed) {
+                throw new IOException("closed");
+            }
+            current = transport;
+        }
+        Runnable cancel = timer.after(timeoutMs, transport::close);
+        boolean isDone = false;
+        try {
+            transport.open(address, tls, timeoutMs);
+            Connection connection = new Connection(transport);
+            connection.greet(caller, token());
+            isDone = true;
+            return connection;
+        } finally {
+            cancel.run();
+            if (!isDone) {
+                transport.close();
+            }
+        }
+    }
+
+    /** Read anew each time: tokens are replaced while brokers run. */
+    private String token() throws IOException {
+        return tokenFile == null ? null : Files.readString(tokenFile).strip();
+    }
+
+    /** Gives up what is being dialled, and everything later. */
+    synchronized void close() {
+        isClosed = true;
+        if (current != null) {
+            current.close();
+        }
+    }
+
+    @Override
+    public String toString() {
+        return address.toString();
+    }
+}

@@ -1,0 +1,144 @@
+package io.rlmm.kafka.metadata;
+
+import io.rlmm.kafka.link.Address;
+import io.rlmm.kafka.link.TlsFiles;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.util.Map;
+import org.apache.kafka.common.config.ConfigException;
+
+/**
+ * What a broker hands over, read: everything behind the prefix of its server.properties.
+ *
+ * <p>Values are texts or numbers, as they come; keys that are not ours are passed over, so that those
+ * of Kafka's own manager may stay where they are.
+ *
+ * @param lookupMs how long a consumer's question may take, and how long "not ready" is waited out
+ * @param taskMs how long a question of a background task may take
+ * @param listingMs how long a listing that must not fail is tried
+ * @param writeMs how long an event may take that surely is not stored
+ * @param outcomeMs how long it is asked what became of one that may be stored
+ */
+record Settings(
+        Address address, TlsFiles tls, Path tokenFile, int brokerId, String clusterId, String bootstrap,
+        int connectMs, int lookupMs, int taskMs, int listingMs, int writeMs, int outcomeMs) {
+    static final String ADDRESS = "sidecar.address";
+    static final String TLS = "sidecar.tls";
+    static final String TLS_CA = "sidecar.tls.ca.file";
+    static final String TLS_CERTIFICATE = "sidecar.tls.certificate.file";
+    static final String TLS_KEY = "sidecar.tls.key.file";
+    static final String TLS_NAME = "sidecar.tls.server.name";
+    static final String TOKEN = "sidecar.token.file";
+    static final String CONNECT_MS = "sidecar.connect.timeout.ms";
+    static final String LOOKUP_MS = "sidecar.lookup.timeout.ms";
+    static final String TASK_MS = "sidecar.task.timeout.ms";
+    static final String LISTING_MS = "sidecar.listing.timeout.ms";
+    static final String WRITE_MS = "sidecar.write.timeout.ms";
+    static final String OUTCOME_MS = "sidecar.outcome.timeout.ms";
+    private static final String BOOTSTRAP = "remote.log.metadata.common.client.bootstrap.servers";
+    private static final int BOOTSTRAP_CHARS_MAX = 4_096;
+
+    /**
+     * Reads what was configured.
+     *
+     * @throws ConfigException where it cannot be meant; a broker that starts says so and ends
+     */
+    static Settings read(Map<String, ?> configs) {
+        Settings settings = new Settings(
+            address(configs),
+            tls(configs),
+            path(configs, TOKEN),
+            brokerId(configs),
+            text(configs, "cluster.id"),
+            bootstrap(configs),
+            number(configs, CONNECT_MS, 5_000),
+            number(configs, LOOKUP_MS, 300),
+            number(configs, TASK_MS, 10_000),
+            number(configs, LISTING_MS, 30_000),
+            number(configs, WRITE_MS, 30_000),
+            number(configs, OUTCOME_MS, 120_000));
+        settings.requireFiles();
+        return settings;
+    }
+
+    /** What is missing now would be missing at each connection, where nobody looks. */
+    private void requireFiles() {
+        if (tokenFile != null && !Files.isReadable(tokenFile)) {
+            throw new ConfigException(TOKEN, tokenFile, "cannot be read");
+        }
+        if (tls != null) {
+            try {
+                tls.sockets();
+            } catch (IOException | GeneralSecurityException error) {
+                throw new ConfigException("The files of " + TLS + " cannot be used: " + error.getMessage());
+            }
+        }
+    }
+
+    private static Address address(Map<String, ?> configs) {
+        String text = text(configs, ADDRESS);
+        if (text == null) {
+            throw new ConfigException(
+                ADDRESS + " is missing: the path of the service's socket, or its host:port");
+        }
+        try {
+            return Address.parse(text);
+        } catch (IllegalArgumentException error) {
+            throw new ConfigException(ADDRESS, text, error.getMessage());
+        }
+    }
+
+    private static TlsFiles tls(Map<String, ?> configs) {
+        Path ca = path(configs, TLS_CA);
+        Path certificate = path(configs, TLS_CERTIFICATE);
+        String said = text(configs, TLS);
+        boolean isOn = said == null ? ca != null || certificate != null : said.equalsIgnoreCase("true");
+        if (said != null && !isOn && !said.equalsIgnoreCase("false")) {
+            throw new ConfigException(TLS, said, "expected true or false");
+        }
+        return isOn ? new TlsFiles(ca, certificate, path(configs, TLS_KEY), text(configs, TLS_NAME)) : null;
+    }
+
+    /** The broker's own number, by the newer key where there are both. */
+    private static int brokerId(Map<String, ?> configs) {
+        String key = text(configs, "node.id") == null ? "broker.id" : "node.id";
+        if (text(configs, key) == null) {
+            throw new ConfigException("Neither node.id nor broker.id is there; a broker hands them over");
+        }
+        return number(configs, key, -1);
+    }
+
+    private static String bootstrap(Map<String, ?> configs) {
+        String text = text(configs, BOOTSTRAP);
+        return text == null || text.length() > BOOTSTRAP_CHARS_MAX ? null : text;
+    }
+
+    private static Path path(Map<String, ?> configs, String key) {
+        String text = text(configs, key);
+        return text == null ? null : Path.of(text);
+    }
+
+    private static String text(Map<String, ?> configs, String key) {
+        Object value = configs.get(key);
+        String text = value == null ? "" : value.toString().strip();
+        return text.isEmpty() ? null : text;
+    }
+
+    private static int number(Map<String, ?> configs, String key, int without) {
+        String text = text(configs, key);
+        if (text == null) {
+            return without;
+        }
+        try {
+            int number = Integer.parseInt(text);
+            if (number >= (without < 0 ? 0 : 1)) {
+                return number;
+            }
+        } catch (NumberFormatException error) {
+            // Refused below.
+        }
+        throw new ConfigException(key, text, "expected a number above 0");
+    }
+}

@@ -1,0 +1,2 @@
+/** What a broker asks of its metadata manager, and in which words it is answered. */
+package io.rlmm.kafka.metadata;

@@ -1,0 +1,66 @@
+package io.rlmm.kafka.metadata;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.rlmm.kafka.link.Address;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.kafka.common.config.ConfigException;
+import org.junit.jupiter.api.Test;
+
+/** What a broker hands over: texts or numbers, keys of ours and of others. */
+class SettingsTest {
+
+    private static Map<String, Object> configs(Object... pairs) {
+        Map<String, Object> configs = new HashMap<>(Map.of(
+            "broker.id", "7", "cluster.id", "cccccccccccccccccccccc", "sidecar.address", "/run/rlmm.sock",
+            "remote.log.metadata.topic.num.partitions", 5));
+        for (int at = 0; at < pairs.length; at += 2) {
+            configs.put((String) pairs[at], pairs[at + 1]);
+        }
+        return configs;
+    }
+
+    private static void assertRefused(String named, Object... pairs) {
+        String message = assertThrows(ConfigException.class, () -> Settings.read(configs(pairs))).getMessage();
+        assertTrue(message.contains(named), message);
+    }
+
+    @Test
+    void valuesAreTextsOrNumbers() {
+        assertEquals(7, Settings.read(configs()).brokerId());
+        assertEquals(7, Settings.read(configs("broker.id", 7)).brokerId());
+        assertEquals(250, Settings.read(configs("sidecar.lookup.timeout.ms", (short) 250)).lookupMs());
+        assertEquals(250, Settings.read(configs("sidecar.lookup.timeout.ms", "250")).lookupMs());
+        assertEquals(300, Settings.read(configs()).lookupMs());
+        assertNull(Settings.read(configs()).tls());
+    }
+
+    @Test
+    void theNewerKeyOfABrokersNumberWins() {
+        assertEquals(9, Settings.read(configs("node.id", "9")).brokerId());
+    }
+
+    @Test
+    void addressesAreSocketsOrHostAndPort() {
+        assertEquals(new Address.Tcp("host", 9_000), Settings.read(configs("sidecar.address", "host:9000")).address());
+        assertEquals(new Address.Tcp("::1", 9_000), Address.parse("[::1]:9000"));
+        assertEquals("run/s", Address.parse("unix:run/s").toString());
+    }
+
+    @Test
+    void whatCannotBeMeantIsRefusedByItsKey() {
+        assertRefused("sidecar.address", "sidecar.address", "");
+        assertRefused("sidecar.address", "sidecar.address", "host");
+        assertRefused("sidecar.address", "sidecar.address", "host:99999");
+        assertRefused("sidecar.lookup.timeout.ms", "sidecar.lookup.timeout.ms", "soon");
+        assertRefused("sidecar.write.timeout.ms", "sidecar.write.timeout.ms", 0);
+        assertRefused("sidecar.tls", "sidecar.tls", "perhaps");
+        assertRefused("sidecar.tls", "sidecar.tls.ca.file", "/no/such/file");
+        assertRefused("sidecar.token.file", "sidecar.token.file", "/no/such/file");
+        assertRefused("node.id", "broker.id", "");
+    }
+}

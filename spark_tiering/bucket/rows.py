@@ -1,0 +1,135 @@
+"""
+Objects and segments in few bytes, so that millions may wait on a disk or travel. Pure.
+
+A blob is a head and rows of one length, compressed. The head is JSON: the partitions and storage
+classes that the rows name by number.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from rlmm.metadata.ids import TopicIdPartition, Uuid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_HEAD = struct.Struct(">I")
+_OBJECT = struct.Struct(">IQ16sBBBQq")
+_LEVEL: Final = 1
+"""Ids do not get smaller, whatever is tried."""
+
+
+class ObjectRow(NamedTuple):
+    """One object of a segment."""
+
+    partition: TopicIdPartition
+    start_offset: int
+    uuid: bytes
+    prefix: int
+    kind: int
+    storage_class: str
+    size_bytes: int
+    modified_ms: int
+
+
+class Numbers:
+    """Things by the number in which they came."""
+
+    def __init__(self) -> None:
+        self.of: dict[Any, int] = {}
+
+    def __call__(self, thing: Any) -> int:
+        """Its number."""
+        found = self.of.get(thing)
+        if found is None:
+            found = self.of[thing] = len(self.of)
+        return found
+
+
+class ObjectRows:
+    """Rows that are gathered, to be made a blob of."""
+
+    def __init__(self) -> None:
+        self._partitions, self._classes = Numbers(), Numbers()
+        self._rows = bytearray()
+        self.count = 0
+
+    def add(self, row: ObjectRow) -> None:
+        """One more; of more than 256 storage classes the rest have none."""
+        number = self._classes(row.storage_class)
+        self._rows += _OBJECT.pack(
+            self._partitions(row.partition),
+            row.start_offset,
+            row.uuid,
+            row.prefix,
+            row.kind,
+            min(number, 255),
+            row.size_bytes,
+            row.modified_ms,
+        )
+        self.count += 1
+
+    def blob(self) -> bytes:
+        """All of them."""
+        classes = list(self._classes.of)[:255]
+        return make_blob(self._partitions, self._rows, classes=classes)
+
+
+def make_blob(partitions: Numbers, rows: bytes | bytearray, **more: Any) -> bytes:
+    """A blob of rows that name *partitions* by number."""
+    named = [[one.topic, str(one.topic_id), one.partition] for one in partitions.of]
+    head = json.dumps({"partitions": named, **more}, separators=(",", ":")).encode()
+    return b"".join((_HEAD.pack(len(head)), head, zlib.compress(rows, _LEVEL)))
+
+
+class Blob:
+    """What a blob holds."""
+
+    def __init__(self, blob: bytes) -> None:
+        (size,) = _HEAD.unpack_from(blob)
+        self.head: dict[str, Any] = json.loads(blob[_HEAD.size : _HEAD.size + size])
+        self._packed = memoryview(blob)[_HEAD.size + size :]
+        self.partitions = [
+            TopicIdPartition(Uuid.parse(topic_id), topic, number)
+            for topic, topic_id, number in self.head["partitions"]
+        ]
+
+    def rows(self) -> bytes:
+        """The rows, as they were put together."""
+        return zlib.decompress(self._packed)
+
+    def objects(self) -> Iterator[ObjectRow]:
+        """The same as rows of `ObjectRows`."""
+        classes = [*self.head["classes"], *[""] * 256]
+        for partition, start, uuid, prefix, kind, at, size, modified in _OBJECT.iter_unpack(
+            self.rows()
+        ):
+            yield ObjectRow(
+                self.partitions[partition], start, uuid, prefix, kind, classes[at], size, modified
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Shards:
+    """
+    Where all that is known of a segment meets. A partition has a few of them, *spread*: so large
+    ones are parted, and each of them knows of few partitions.
+    """
+
+    count: int = 1
+    spread: int = 1
+
+    def of(self, partition: TopicIdPartition, uuid: bytes) -> int:
+        """Which one."""
+        return (zlib.crc32(partition.key) + zlib.crc32(uuid) % self.spread) % self.count
+
+
+def shards_for(objects: int, each: int, most: int) -> Shards:
+    """So many that each has about *each* of so many objects."""
+    count = max(1, min(most, -(-objects // each)))
+    return Shards(count, max(1, count // 8))

@@ -1,0 +1,161 @@
+"""
+What a backup holds, as values: records, what was lost of them, and what stands around them. Pure.
+
+The digest is of records alone, in a form of its own, so that it is the same whatever file they are
+in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rlmm.metadata.ids import INT64_MAX
+from rlmm.records.records import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rlmm.log.protocol import LogIdentity
+
+FORMAT: Final = "rlmm-metadata-backup"
+VERSION: Final = 1
+
+_HEAD = struct.Struct(">cIqq")
+_SIZE = struct.Struct(">i")
+_NONE = _SIZE.pack(-1)
+
+
+class Row(NamedTuple):
+    """One record of the metadata topic."""
+
+    place: int
+    """Its metadata partition."""
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+    @property
+    def next_offset(self) -> int:
+        """The one behind it."""
+        return self.offset + 1
+
+    @property
+    def content(self) -> tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]:
+        """What of it is no matter of where and when it was stored."""
+        return self.key, self.value, self.headers
+
+    @property
+    def record(self) -> Record:
+        """It as a record."""
+        return Record(self.offset, self.timestamp_ms, self.key, self.value, self.headers)
+
+    @property
+    def size_bytes(self) -> int:
+        """How much memory it is good for."""
+        return (
+            len(self.key or b"")
+            + len(self.value or b"")
+            + sum(len(name) + len(value or b"") for name, value in self.headers)
+        )
+
+
+class Lost(NamedTuple):
+    """Offsets [offset, next_offset) that were there and could not be read."""
+
+    place: int
+    offset: int
+    next_offset: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What a log held of one metadata partition when its backup was begun."""
+
+    first_offset: int
+    next_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What stands before the records: whose they are, and which were to be had."""
+
+    identity: LogIdentity
+    extents: Mapping[int, Extent]
+    missing: Mapping[int, str] = field(default_factory=dict)
+    """Metadata partitions that could not be read at all, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """What stands behind them."""
+
+    records: int
+    lost: int
+    """Offsets that could not be read."""
+    sha256: str
+    """Of the records; see `Digest`."""
+
+
+class Digest:
+    """Of everything that was told, in order."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+        self.records = 0
+        self.lost = 0
+
+    def add(self, row: Row | Lost) -> None:
+        """The next one."""
+        if isinstance(row, Lost):
+            self.lost += row.next_offset - row.offset
+            head = _HEAD.pack(b"L", row.place, row.offset, row.next_offset)
+            self._hash.update(head + _part(row.why.encode()))
+            return
+        self.records += 1
+        parts = [_HEAD.pack(b"R", row.place, row.offset, row.timestamp_ms)]
+        parts += (_part(row.key), _part(row.value), _SIZE.pack(len(row.headers)))
+        for name, value in row.headers:
+            parts += (_part(name.encode()), _part(value))
+        self._hash.update(b"".join(parts))
+
+    @property
+    def footer(self) -> Footer:
+        """What stands behind all that was told so far."""
+        return Footer(self.records, self.lost, self._hash.hexdigest())
+
+
+def _part(content: bytes | None) -> bytes:
+    return _NONE if content is None else _SIZE.pack(len(content)) + content
+
+
+class Order:
+    """Rows in the order that a backup has: by metadata partition, by offset, within its extent."""
+
+    def __init__(self, header: Header) -> None:
+        self._header = header
+        self._place = -1
+        self._next_offset = 0
+
+    def wrong(self, row: Row | Lost) -> str:
+        """What is wrong with *row* behind those that came before; empty where nothing is."""
+        extent = self._header.extents.get(row.place)
+        if extent is None:
+            return f"metadata partition {row.place} is not one of the header's"
+        if row.place < self._place:
+            return f"metadata partition {row.place} behind {self._place}"
+        if row.place > self._place:
+            self._place, self._next_offset = row.place, extent.first_offset
+        if row.offset < self._next_offset:
+            return f"offset {row.offset} of metadata partition {row.place} comes too late"
+        if not row.offset < row.next_offset <= extent.next_offset:
+            return f"offset {row.offset} of metadata partition {row.place} is beyond the header's"
+        if isinstance(row, Row) and not -1 <= row.timestamp_ms <= INT64_MAX:
+            return f"offset {row.offset} of metadata partition {row.place} has no possible time"
+        self._next_offset = row.next_offset
+        return ""

@@ -1,0 +1,120 @@
+"""
+Where a reader begins and ends in each partition, as Spark's Kafka source lets it be said. Pure.
+
+`earliest` and `latest` are of what is there to be read: of the tier, which begins where retention
+has come to, and ends with the last segment that was copied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from rlmm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+EARLIEST, LATEST = -2, -1
+"""How the two are written where an offset is expected."""
+
+
+class TopicPartition(NamedTuple):
+    """What users call a partition by."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class NoOffset(StrEnum):
+    """What happens where a start is said as a time, and no record is as late."""
+
+    ERROR = "error"
+    LATEST = "latest"
+
+
+@dataclass(frozen=True, slots=True)
+class AtEdge:
+    """Every partition from its first offset, or up to its last."""
+
+    offset: int
+    """`EARLIEST` or `LATEST`."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtOffsets:
+    """Each partition by an offset of its own; `EARLIEST` and `LATEST` are offsets, too."""
+
+    option: str
+    offsets: Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class AtTime:
+    """Every partition by one time: the offset of the first record that is not older."""
+
+    option: str
+    time_ms: int
+    no_offset: NoOffset
+
+
+@dataclass(frozen=True, slots=True)
+class AtTimes:
+    """Each partition by a time of its own."""
+
+    option: str
+    times_ms: Mapping[TopicPartition, int]
+    no_offset: NoOffset
+
+
+Bound = AtEdge | AtOffsets | AtTime | AtTimes
+
+
+class Asked(NamedTuple):
+    """One bound of one partition: an offset, or a time of which the offset is looked up."""
+
+    offset: int | None
+    time_ms: int | None = None
+    no_offset: NoOffset = NoOffset.LATEST
+
+
+def asked_of(bound: Bound, partition: TopicPartition) -> Asked:
+    """What *bound* says of *partition*, which it names; see `require_named`."""
+    match bound:
+        case AtEdge(offset):
+            return Asked(offset)
+        case AtOffsets(_, offsets):
+            return Asked(offsets[partition])
+        case AtTime(_, time_ms, no_offset):
+            return Asked(None, time_ms, no_offset)
+        case AtTimes(_, times_ms, no_offset):
+            return Asked(None, times_ms[partition], no_offset)
+
+
+def require_named(bound: Bound, partitions: Collection[TopicPartition]) -> None:
+    """
+    Raise `ConfigError` where *bound* names partitions one by one and these are not *partitions*:
+    one that is forgotten would silently be read whole, or not at all.
+    """
+    if isinstance(bound, AtOffsets):
+        named = bound.offsets.keys()
+    elif isinstance(bound, AtTimes):
+        named = bound.times_ms.keys()
+    else:
+        return
+    wanted = set(partitions)
+    if named == wanted:
+        return
+    lacking = ", ".join(map(str, sorted(wanted - named)[:5]))
+    unknown = ", ".join(map(str, sorted(named - wanted)[:5]))
+    told = [f"lacks {lacking}"] if lacking else []
+    told += [f"names {unknown}, which is not read"] if unknown else []
+    msg = (
+        f"{bound.option} has to name every partition that is read and no other: it "
+        f"{' and '.join(told)}; {EARLIEST} stands for the earliest offset, {LATEST} for the latest"
+    )
+    raise ConfigError(msg)

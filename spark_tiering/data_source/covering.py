@@ -1,0 +1,150 @@
+"""
+What of a listing a query covers: per partition a range of offsets, the extents in it, and what is
+lost of it. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rlmm.errors import DataLost
+from spark_tiering.data_source.bounds import EARLIEST, LATEST, Asked, NoOffset
+from spark_tiering.data_source.extents import Missing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from spark_tiering.data_source.extents import Extent, Held
+
+EXPIRED = "they lie below all that is there: expired, or never tiered"
+NOT_THERE_YET = "they lie behind all that is there: not tiered yet, or never written"
+SHOWN_MAX = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The offsets [first_offset, next_offset) of one partition; none where they are equal."""
+
+    held: Held
+    first_offset: int
+    next_offset: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to be read."""
+        return self.next_offset <= self.first_offset
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """What is read of one range, and what should have been and is not there."""
+
+    range: Range
+    extents: tuple[Extent, ...]
+    lost: tuple[Missing, ...] = ()
+
+
+def offset_of_start(
+    held: Held, end_offset: int, asked: Asked, look_up: Callable[[Held, int], int | None]
+) -> int:
+    """
+    The offset that a start means; *look_up* gives the first one that is not older than a time.
+
+    *end_offset* is how far *held* may be read. Raises `DataLost` where no record is as late as a
+    time, and the start is to fail then.
+    """
+    if asked.time_ms is None:
+        return _edge(held, end_offset, asked.offset)
+    found = look_up(held, asked.time_ms)
+    if found is not None:
+        return min(found, end_offset)
+    if asked.no_offset is NoOffset.ERROR:
+        msg = (
+            f"{held.name}: no record is as late as {asked.time_ms} ms; with "
+            "startingOffsetsByTimestampStrategy=latest nothing of it would be read"
+        )
+        raise DataLost(msg)
+    return end_offset
+
+
+def offset_of_end(
+    held: Held, end_offset: int, asked: Asked, look_up: Callable[[Held, int], int | None]
+) -> int:
+    """The offset that an end means, exclusive; where no record is as late, it is the latest."""
+    if asked.time_ms is None:
+        return _edge(held, end_offset, asked.offset)
+    found = look_up(held, asked.time_ms)
+    return end_offset if found is None else min(found, end_offset)
+
+
+def _edge(held: Held, end_offset: int, offset: int | None) -> int:
+    if offset == EARLIEST:
+        return held.first_offset
+    return end_offset if offset in (LATEST, None) else offset
+
+
+def cover(wanted: Range, end_offset: int, why_end: str = NOT_THERE_YET) -> Covered:
+    """
+    The extents in a range, up to *end_offset*, and what of it is lost.
+
+    An empty range loses nothing, unless it begins where nothing is.
+    """
+    held, first, behind = wanted.held, wanted.first_offset, wanted.next_offset
+    lost = []
+    if first < held.first_offset:
+        lost.append(Missing(first, max(min(behind, held.first_offset), first), EXPIRED))
+        first = held.first_offset
+    if max(first, behind) > end_offset:
+        lost.append(Missing(max(min(first, behind), end_offset), max(first, behind), why_end))
+        behind = min(behind, end_offset)
+    if first >= behind:
+        return Covered(wanted, (), tuple(one for one in lost if one.offsets > 0))
+    extents = tuple(
+        cut for extent in held.extents if (cut := extent.cut(first, behind)) is not None
+    )
+    lost += list(_between(held, first, behind))
+    lost.sort(key=lambda one: one.first_offset)
+    return Covered(wanted, extents, tuple(one for one in lost if one.offsets > 0))
+
+
+def without(covered: Covered, lost: Sequence[Missing]) -> Covered:
+    """The same but for what is *lost* of it as well."""
+    extents = list(covered.extents)
+    for one in lost:
+        extents = [
+            cut
+            for extent in extents
+            for cut in (
+                extent.cut(extent.first_offset, one.first_offset),
+                extent.cut(one.next_offset, extent.next_offset),
+            )
+            if cut is not None
+        ]
+    every = sorted((*covered.lost, *lost), key=lambda one: one.first_offset)
+    return replace(covered, extents=tuple(extents), lost=tuple(every))
+
+
+def _between(held: Held, first: int, behind: int) -> Iterable[Missing]:
+    for one in held.missing:
+        low, high = max(first, one.first_offset), min(behind, one.next_offset)
+        if low < high:
+            yield Missing(low, high, one.why)
+
+
+def require_nothing_lost(covered: Iterable[Covered]) -> None:
+    """Raise `DataLost` where something is, naming the first few."""
+    told = [lost_text(one, missing) for one in covered for missing in one.lost]
+    if told:
+        more = f", and {len(told) - SHOWN_MAX} more ranges" if len(told) > SHOWN_MAX else ""
+        msg = (
+            f"{'; '.join(told[:SHOWN_MAX])}{more}; with failOnDataLoss=false what is there would "
+            "be read"
+        )
+        raise DataLost(msg)
+
+
+def lost_text(covered: Covered, missing: Missing) -> str:
+    """One loss in words."""
+    last = missing.next_offset - 1
+    return f"{covered.range.held.name}: no offsets {missing.first_offset} to {last}: {missing.why}"

@@ -1,0 +1,163 @@
+"""
+What there is to be read, wherever the list of it came from: by partition, stretches of offsets and
+the segment that has each. Values; they travel to executors and hold no secret.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from spark_tiering.data_source.bounds import TopicPartition
+
+if TYPE_CHECKING:
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.segment import Epochs
+    from spark_tiering.frozen.planned import FrozenSegment
+
+
+class ObjectKeys(NamedTuple):
+    """A segment of the tier, by the keys of its objects."""
+
+    log: str
+    indexes: str
+    manifest: str
+
+
+class LogFile(NamedTuple):
+    """A segment in a broker's log folder; no end: the active one."""
+
+    folder: str
+    base_offset: int
+    next_offset: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """
+    The offsets [first_offset, last_offset] of one partition, and the segment that has them. Both
+    are inclusive; those of the segment itself may reach farther.
+    """
+
+    partition: TopicIdPartition
+    first_offset: int
+    last_offset: int
+    segment_first: int
+    segment_last: int
+    history_last: int
+    """Up to here the segment has what the partition's leaders have written. Behind it, if that is
+    not its end, it has what was written by one that was replaced."""
+    log_bytes: int
+    """Of the whole segment."""
+    max_timestamp_ms: int
+    """Of the whole segment; -1: nobody knows, so nothing is left out by it."""
+    has_no_aborts: bool
+    """Whether it is known that no transaction was aborted in the segment."""
+    place: ObjectKeys | LogFile
+
+    @property
+    def next_offset(self) -> int:
+        """Behind it."""
+        return self.last_offset + 1
+
+    @property
+    def offsets(self) -> int:
+        """How many it has, those that compaction has taken included."""
+        return self.last_offset - self.first_offset + 1
+
+    @property
+    def has_end(self) -> bool:
+        """Whether the end of its segment, of which the state of producers is told, is one that the
+        partition has."""
+        return self.history_last == self.segment_last
+
+    @property
+    def likely_bytes(self) -> int:
+        """How many bytes of the log it takes, as if all records were alike."""
+        whole = self.segment_last - self.segment_first + 1
+        return -(-self.log_bytes * self.offsets // whole)
+
+    @property
+    def called(self) -> str:
+        """How it is called in messages."""
+        return f"{self.partition.topic}-{self.partition.partition}"
+
+    def cut(self, first: int, behind: int) -> Extent | None:
+        """What of it lies in [first, behind); None where nothing does."""
+        first, last = max(first, self.first_offset), min(behind - 1, self.last_offset)
+        return None if last < first else replace(self, first_offset=first, last_offset=last)
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """The offsets [first_offset, next_offset), which nothing here has, and why."""
+
+    first_offset: int
+    next_offset: int
+    why: str
+
+    @property
+    def offsets(self) -> int:
+        """How many."""
+        return self.next_offset - self.first_offset
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """
+    What there is of one partition: from *first_offset* to *next_offset*, in extents that rise and
+    never overlap. What lies between them is *missing*, each with its reason.
+    """
+
+    partition: TopicIdPartition
+    first_offset: int
+    next_offset: int
+    extents: tuple[Extent, ...]
+    missing: tuple[Missing, ...] = ()
+    stable_offset: int | None = None
+    """Where it is known: up to here every transaction is decided, by what is here."""
+
+    @property
+    def name(self) -> TopicPartition:
+        """What users call it."""
+        return TopicPartition(self.partition.topic, self.partition.partition)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Everything there is, at one moment. *token* names it where it can be had again."""
+
+    held: tuple[Held, ...]
+    """By topic and partition, each once."""
+    token: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+def extent_of(segment: FrozenSegment, history: Epochs) -> Extent:
+    """One range of a frozen plan; *history* are the leader epochs of its partition."""
+    return Extent(
+        segment.partition,
+        segment.read_first,
+        segment.read_last,
+        segment.start_offset,
+        segment.last_offset,
+        _history_last(segment, history),
+        segment.size_bytes,
+        segment.max_timestamp_ms,
+        segment.txn_index_empty,
+        ObjectKeys(segment.log_key, segment.indexes_key, segment.manifest_key),
+    )
+
+
+def _history_last(segment: FrozenSegment, history: Epochs) -> int:
+    """Up to where the leader epochs of a segment are those of its partition."""
+    steps = {first for _, first in (*segment.epochs, *history)}
+    for at in sorted(steps):
+        is_behind = segment.read_last < at <= segment.last_offset
+        if is_behind and _epoch_at(segment.epochs, at) != _epoch_at(history, at):
+            return at - 1
+    return segment.last_offset
+
+
+def _epoch_at(epochs: Epochs, offset: int) -> int | None:
+    return next((epoch for epoch, first in reversed(epochs) if first <= offset), None)

@@ -1,0 +1,139 @@
+"""
+The partitions of log folders as a listing: a broker's own, shared ones, or copies.
+
+They are read up to the high watermark that their broker has noted last: what lies above may still
+be taken back. Folders without that note are read as far as their rolled segments go.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rlmm.errors import ConfigError, TierUnreadable
+from rlmm.partition_log.checkpoints import Unreadable, parse_offsets
+from rlmm.partition_log.names import LOG, parse_folder
+from spark_tiering.data_source.extents import Extent, Held, Listing, LogFile
+from spark_tiering.data_source.options import Isolation
+from spark_tiering.segments.folder import LogFolder
+from spark_tiering.segments.listing import TXN_INDEX, list_segments
+from spark_tiering.segments.replaying import last_stable_offset
+from spark_tiering.sources.logdir import LogDirSource
+from spark_tiering.sources.settings import LogDirSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rlmm.metadata.ids import TopicIdPartition
+    from spark_tiering.data_source.options import Subscription
+    from spark_tiering.segments.files import FileFacts
+    from spark_tiering.segments.listing import ListedSegment
+    from spark_tiering.sources.protocol import FoundPartition
+
+LOG_STARTS = "log-start-offset-checkpoint"
+UNKNOWN_TIME = -1
+"""Of a segment whose newest record nobody has looked for."""
+
+
+def list_folders(
+    folders: Sequence[str], subscription: Subscription, isolation: Isolation
+) -> Listing:
+    """
+    What is in the log folders of brokers. Of several replicas of a partition the one that goes
+    farthest is read.
+    """
+    found, unusable = LogDirSource(LogDirSettings(tuple(folders))).partitions()
+    replicas: dict[tuple[str, int], list[Held]] = {}
+    for one in found:
+        partition = one.partition
+        wanted_id = subscription.topic_ids.get(partition.topic)
+        is_wanted = wanted_id is None or wanted_id == str(partition.topic_id)
+        if is_wanted and subscription.wants(partition.topic, partition.partition):
+            name = (partition.topic, partition.partition)
+            replicas.setdefault(name, []).append(_held(one, isolation))
+    held = tuple(_farthest(several) for _, several in sorted(replicas.items()))
+    return Listing(held, warnings=tuple(str(one) for one in unusable))
+
+
+def _farthest(replicas: list[Held]) -> Held:
+    ids = sorted({str(one.partition.topic_id) for one in replicas})
+    if len(ids) > 1:
+        topic = replicas[0].partition.topic
+        msg = (
+            f"{len(ids)} topics have had the name {topic}: {', '.join(ids)}; say which one with "
+            f'topicIds={{"{topic}": "{ids[0]}"}}'
+        )
+        raise ConfigError(msg)
+    return max(replicas, key=lambda one: (one.next_offset, -one.first_offset))
+
+
+def _held(one: FoundPartition, isolation: Isolation) -> Held:
+    files = one.files
+    assert isinstance(files, LogFolder), "log folders are read as folders"
+    facts = files.facts()
+    segments = list_segments(facts)
+    if not segments:
+        return Held(one.partition, 0, 0, ())
+    first = max(segments[0].base_offset, _log_start(Path(files.path)))
+    extents = tuple(
+        cut
+        for extent in _extents(one.partition, files.path, segments, facts, one.high_watermark)
+        if (cut := extent.cut(first, extent.next_offset)) is not None
+    )
+    # Segments of a folder follow one another: nothing is missing between them.
+    behind = max([first, *(extent.next_offset for extent in extents)])
+    stable = None
+    if isolation is Isolation.COMMITTED and extents:
+        stable = _stable_offset(one, files, behind)
+    return Held(one.partition, first, behind, extents, stable_offset=stable)
+
+
+def _extents(
+    partition: TopicIdPartition,
+    folder: str,
+    segments: Sequence[ListedSegment],
+    facts: Mapping[str, FileFacts],
+    high_watermark: int | None,
+) -> Iterator[Extent]:
+    for segment in segments:
+        base, behind = segment.base_offset, segment.next_offset
+        if high_watermark is not None:
+            behind = high_watermark if behind is None else min(behind, high_watermark)
+        if behind is None or behind <= base:
+            return
+        segment_last = (segment.next_offset or behind) - 1
+        aborts = facts.get(segment.file(TXN_INDEX))
+        yield Extent(
+            partition,
+            base,
+            behind - 1,
+            base,
+            segment_last,
+            segment_last,
+            facts[segment.file(LOG)].size_bytes,
+            UNKNOWN_TIME,
+            aborts is None or not aborts.size_bytes,
+            LogFile(folder, base, segment.next_offset),
+        )
+
+
+def _log_start(folder: Path) -> int:
+    """Below it everything is deleted, though the oldest segment may still have some of it."""
+    path, name = folder.parent / LOG_STARTS, parse_folder(folder.name)
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return 0
+    noted = parse_offsets(content)
+    return 0 if isinstance(noted, Unreadable) or name is None else noted.get(name, 0)
+
+
+def _stable_offset(one: FoundPartition, files: LogFolder, behind: int) -> int:
+    found = last_stable_offset(files, high_watermark=one.high_watermark)
+    if found.offset is None:
+        msg = (
+            f"{files.path}: the last stable offset is not known: {found.detail}; "
+            "isolationLevel=read_uncommitted does not need it"
+        )
+        raise TierUnreadable(msg)
+    return min(found.offset, behind)

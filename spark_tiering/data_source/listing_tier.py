@@ -1,0 +1,169 @@
+"""
+The partitions of a tier as a listing, from whoever tells of them: an exported plan, the manifests
+in the store, or the metadata of a service or of an embedded log, as it is now.
+"""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rlmm.errors import ConfigError, TierUnreadable
+from rlmm.inspection import tier_kinds
+from spark_tiering.bucket.manifests import partition_folders, partition_manifests, topic_folders
+from spark_tiering.data_source.listing_frozen import listing_of_plan
+from spark_tiering.data_source.places import ListKind
+from spark_tiering.frozen.manifest_units import ManifestTask, Told, read_manifests
+from spark_tiering.frozen.plan_files import require_plan
+from spark_tiering.frozen.question import Question
+from spark_tiering.frozen.tier_plans import plan_of_manifests, plan_of_moment
+from spark_tiering.stores.opening import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.bucket.manifests import ListedManifest
+    from spark_tiering.care.request import CareRequest
+    from spark_tiering.data_source.extents import Listing
+    from spark_tiering.data_source.options import ReadOptions, Subscription
+    from spark_tiering.data_source.places import Place
+    from spark_tiering.frozen.planned import FrozenPlan
+    from spark_tiering.stores.protocol import ObjectStore
+
+logger = logging.getLogger(__name__)
+
+MANIFESTS_AT_ONCE: Final = 100
+READERS: Final = 8
+"""Threads, each with a store of its own."""
+
+
+class TierLister:
+    """
+    Tells what the tier has of the partitions that are wanted, as it is when it is asked.
+
+    A manifest is read once: nobody changes it.
+    """
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+        self._known: dict[str, SegmentMetadata] = {}
+
+    def __call__(self) -> Listing:
+        """
+        What there is now; of a plan what there was.
+
+        Raises `ConfigError` for a plan that is none, or not the one that was named; what source and
+        store raise; and `TierUnreadable` for a manifest that is none, where losses are not borne.
+        """
+        return listing_of_plan(self._plan(), self._options.subscription)
+
+    def _plan(self) -> FrozenPlan:
+        place = self._options.place
+        match place.kind:
+            case ListKind.PLAN:
+                return _plan_of_file(place)
+            case ListKind.MANIFESTS:
+                return plan_of_manifests(self._told(), question_of(self._options))
+            case _:
+                return _plan_of_metadata(place, question_of(self._options))
+
+    def _told(self) -> Told:
+        """What the manifests that are there now tell."""
+        place = self._options.place
+        assert place.store is not None, "a place without log folders has a store"
+        with open_store(place.store) as store:
+            listed = list(_listed(store, place.prefix, self._options.subscription))
+        new = [one for one in listed if one.key not in self._known]
+        read = [
+            ManifestTask(place.store, place.prefix, tuple(new[at : at + MANIFESTS_AT_ONCE]))
+            for at in range(0, len(new), MANIFESTS_AT_ONCE)
+        ]
+        unread = []
+        for told, task in zip(_read_all(read), read, strict=True):
+            self._require_told(told)
+            keys = {one.name.segment_id: one.key for one in task.manifests}
+            self._known.update((keys[one.id], one) for one in told.segments)
+            unread += told.unread
+        there = [self._known[one.key] for one in listed if one.key in self._known]
+        self._known = {one.key: self._known[one.key] for one in listed if one.key in self._known}
+        return Told(there, sorted(unread))
+
+    def _require_told(self, told: Told) -> None:
+        for one in told.unread:
+            detail = f"{tier_kinds.MANIFEST_MALFORMED.code}: {one.key}: {one.why}"
+            if self._options.fails_on_data_loss:
+                msg = f"{detail}; which offsets the segment has is not known without it"
+                raise TierUnreadable(msg)
+            logger.warning("%s; what is in the segment is left out", detail)
+
+
+def _read_all(tasks: list[ManifestTask]) -> Iterator[Told]:
+    """What each tells, some at a time where there are many: it is waiting for the store."""
+    if len(tasks) < 2:
+        yield from map(read_manifests, tasks)
+        return
+    with ThreadPoolExecutor(READERS) as pool:
+        yield from pool.map(read_manifests, tasks)
+
+
+def _listed(store: ObjectStore, prefix: str, wanted: Subscription) -> Iterator[ListedManifest]:
+    """The manifests of the partitions that are wanted."""
+    names = {topic for topic, _ in wanted.assigned}
+
+    def wants_topic(topic: str) -> bool:
+        return topic in names if names else wanted.wants(topic, 0)
+
+    for folder in topic_folders(store, prefix, wants_topic):
+        for partition in partition_folders(store, folder):
+            if wanted.wants(partition.topic, partition.partition):
+                yield from partition_manifests(store, partition, prefix)
+
+
+def _plan_of_file(place: Place) -> FrozenPlan:
+    plan = require_plan(Path(place.plan))
+    if place.plan_token and place.plan_token != plan.token:
+        msg = f"{place.plan} is another plan than the one of planToken: it has been made anew"
+        raise ConfigError(msg)
+    return plan
+
+
+def question_of(options: ReadOptions) -> Question:
+    """All of the partitions that are wanted: how much of them is read is decided later."""
+    wanted = options.subscription
+    return Question(
+        topics=wanted.topics,
+        pattern=wanted.pattern,
+        assigned=wanted.assigned,
+        prefix=options.place.prefix,
+    )
+
+
+def _plan_of_metadata(place: Place, question: Question) -> FrozenPlan:
+    # Large, and not needed for whoever goes by manifests or plans.
+    from spark_tiering.care.opening import open_tier  # noqa: PLC0415
+
+    with open_tier(_request(place)) as tier:
+        return plan_of_moment(tier.moment(), question)
+
+
+def _request(place: Place) -> CareRequest:
+    from rlmm.sources.settings import SourceSettings  # noqa: PLC0415 - see above
+    from spark_tiering.care.request import CareRequest  # noqa: PLC0415
+
+    if place.sidecar is None:
+        return CareRequest(embedded=Path(place.embedded))
+    at = place.sidecar
+    return CareRequest(
+        source=SourceSettings(
+            sidecar=at.address,
+            cluster_id=at.cluster_id,
+            token_file=Path(at.token_file) if at.token_file else None,
+            is_tls=at.is_tls,
+            ca_file=Path(at.ca_file) if at.ca_file else None,
+            certificate_file=Path(at.certificate_file) if at.certificate_file else None,
+            key_file=Path(at.key_file) if at.key_file else None,
+        )
+    )

@@ -1,0 +1,210 @@
+"""
+A query from its options to shares for tasks: what there is, what of it is asked for, what is lost,
+what was aborted. The shell around `bounds`, `covering`, `deciding`, `pushed` and `slicing`.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rlmm.errors import ConfigError
+from spark_tiering.data_source.bounds import Asked, asked_of, require_named
+from spark_tiering.data_source.covering import (
+    Range,
+    cover,
+    lost_text,
+    offset_of_end,
+    offset_of_start,
+    require_nothing_lost,
+    without,
+)
+from spark_tiering.data_source.deciding import Decided, decide, of_piece, stable_end
+from spark_tiering.data_source.extents import Missing
+from spark_tiering.data_source.listing_tier import TierLister
+from spark_tiering.data_source.options import Isolation
+from spark_tiering.data_source.piece_reading import Reading
+from spark_tiering.data_source.places import ListKind
+from spark_tiering.data_source.pushed import EVERYTHING, Pushed, prune
+from spark_tiering.data_source.segment_opening import Storage
+from spark_tiering.data_source.slicing import Cutting, shares
+from spark_tiering.data_source.times import first_offset_at
+from spark_tiering.data_source.transaction_state import ReadState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from spark_tiering.data_source.bounds import TopicPartition
+    from spark_tiering.data_source.covering import Covered
+    from spark_tiering.data_source.extents import Extent, Held, Listing
+    from spark_tiering.data_source.options import ReadOptions
+    from spark_tiering.data_source.slicing import Piece
+
+logger = logging.getLogger(__name__)
+
+UNDECIDED = (
+    "whether their transactions were committed stands in what is not there; "
+    "isolationLevel=read_uncommitted reads them"
+)
+
+
+class QueryPlanner:
+    """Plans reads of one set of options; for one thread."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+        self._storage = Storage(options.place.store, options.place.key_ring)
+        self._state = ReadState(self._storage)
+        self._tier = TierLister(options)
+
+    def listing(self) -> Listing:
+        """
+        What there is now. Raises `ConfigError` where a topic that is named is nowhere.
+        """
+        options = self._options
+        if options.place.kind is ListKind.LOG_DIRS:
+            # Large, and needed for folders alone.
+            from spark_tiering.data_source.listing_folders import list_folders  # noqa: PLC0415
+
+            found = list_folders(options.place.log_dirs, options.subscription, options.isolation)
+        else:
+            found = self._tier()
+        for warning in found.warnings:
+            logger.warning("%s", warning)
+        self._require_known(found)
+        return found
+
+    def end_of(self, held: Held) -> int:
+        """How far a partition can be read: behind the last record, or the last decided one."""
+        if self._options.isolation is Isolation.COMMITTED:
+            return max(held.first_offset, stable_end(held, self._state))
+        return held.next_offset
+
+    def starts(self, listing: Listing) -> dict[TopicPartition, int]:
+        """The offset at which each partition is to begin."""
+        require_named(self._options.start, [one.name for one in listing.held])
+        return {one.name: self._start_of(one) for one in listing.held}
+
+    def ends(self, listing: Listing) -> dict[TopicPartition, int]:
+        """The offset behind which each partition is to end, exclusive."""
+        require_named(self._options.end, [one.name for one in listing.held])
+        return {one.name: self._end_of(one) for one in listing.held}
+
+    def shares(
+        self,
+        listing: Listing,
+        starts: Mapping[TopicPartition, int],
+        ends: Mapping[TopicPartition, int],
+        pushed: Pushed = EVERYTHING,
+    ) -> list[tuple[Piece, ...]]:
+        """
+        What tasks read of the offsets between *starts* and *ends*.
+
+        Raises `DataLost` for what should be there and is not, unless losses are borne.
+        """
+        wanted = [
+            Range(one, starts[one.name], ends[one.name])
+            for one in listing.held
+            if one.name in starts and one.name in ends
+        ]
+        wanted = [one for one in wanted if pushed.wants(*one.held.name)]
+        covered = [self._covered(_narrowed(one, pushed)) for one in wanted]
+        lost = [one for one, _ in covered]
+        if self._options.fails_on_data_loss:
+            require_nothing_lost(lost)
+        for one in lost:
+            for missing in one.lost:
+                logger.warning(
+                    "%d offsets are left out: %s", missing.offsets, lost_text(one, missing)
+                )
+        extents: list[Extent] = []
+        aborted: dict[TopicPartition, Decided] = {}
+        for one, decided in covered:
+            extents += prune(one.extents, pushed, self._options.disorder_ms)
+            if decided is not None:
+                aborted[one.range.held.name] = decided
+        return [
+            tuple(_with_aborted(piece, aborted) for piece in share)
+            for share in shares(extents, self._cutting())
+        ]
+
+    def reading(self, columns: tuple[str, ...], pushed: Pushed = EVERYTHING) -> Reading:
+        """How tasks read."""
+        return Reading(
+            self._storage,
+            columns,
+            self._options.window_bytes,
+            self._options.checks_crc,
+            pushed,
+            self._options.disorder_ms,
+        )
+
+    def _cutting(self) -> Cutting:
+        options = self._options
+        return Cutting(
+            options.partition_bytes_max, options.partition_records_max, options.min_partitions
+        )
+
+    def _start_of(self, held: Held) -> int:
+        asked = asked_of(self._options.start, held.name)
+        return offset_of_start(held, self._end_if_asked(held, asked), asked, self._look_up)
+
+    def _end_of(self, held: Held) -> int:
+        asked = asked_of(self._options.end, held.name)
+        return offset_of_end(held, self._end_if_asked(held, asked), asked, self._look_up)
+
+    def _end_if_asked(self, held: Held, asked: Asked) -> int:
+        """What is readable of *held*; asked for only where it matters, for it may cost requests."""
+        is_edge = asked.offset is not None and asked.offset != -1
+        return held.next_offset if is_edge else self.end_of(held)
+
+    def _look_up(self, held: Held, time_ms: int) -> int | None:
+        return first_offset_at(held, time_ms, self.reading(("offset",)))
+
+    def _covered(self, wanted: Range) -> tuple[Covered, Decided | None]:
+        """What is there of a range; of committed records as far as it is decided."""
+        covered = cover(wanted, wanted.held.next_offset)
+        if self._options.isolation is not Isolation.COMMITTED or not covered.extents:
+            return covered, None
+        first = covered.extents[0].first_offset
+        behind = covered.extents[-1].next_offset
+        decided = decide(wanted.held, first, behind, self._state)
+        lost = tuple(Missing(*offsets, UNDECIDED) for offsets in decided.undecided)
+        return without(covered, lost), decided
+
+    def _require_known(self, listing: Listing) -> None:
+        """A topic or partition that is named and nowhere is a mistake, and no empty answer."""
+        wanted = self._options.subscription
+        there = {one.name for one in listing.held}
+        topics = {one.topic for one in there}
+        lacking = [topic for topic in wanted.topics if topic not in topics]
+        lacking += [
+            f"{topic}-{number}"
+            for topic, numbers in wanted.assigned
+            for number in numbers
+            if (topic, number) not in there
+        ]
+        if lacking:
+            msg = f"nothing is there of {', '.join(lacking[:5])}"
+            raise ConfigError(msg)
+
+
+def _narrowed(wanted: Range, pushed: Pushed) -> Range:
+    """A range without what no row can be wanted of, which cannot be lost either."""
+    if wanted.is_empty:
+        return wanted
+    first = max(wanted.first_offset, pushed.first_offset)
+    behind = min(wanted.next_offset, pushed.last_offset + 1)
+    if first >= behind:
+        return replace(wanted, next_offset=wanted.first_offset)
+    return replace(wanted, first_offset=first, next_offset=behind)
+
+
+def _with_aborted(piece: Piece, aborted: Mapping[TopicPartition, Decided]) -> Piece:
+    extent = piece.extent
+    decided = aborted.get((extent.partition.topic, extent.partition.partition))  # type: ignore[call-overload]  # a named tuple is found by any that equals it
+    if decided is None:
+        return piece
+    wanted = of_piece(decided.aborted, extent.first_offset, extent.next_offset)
+    return replace(piece, aborted=wanted)

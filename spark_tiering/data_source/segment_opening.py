@@ -1,0 +1,137 @@
+"""
+From an extent to the bytes of its segment, in whatever process, and what goes wrong as one error.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rlmm.errors import DataLost, TierUnreadable
+from rlmm.inspection import tier_kinds
+from spark_tiering.data_source.extents import LogFile, ObjectKeys
+from spark_tiering.keys import ObjectKind, find_object_name
+from spark_tiering.layout.findings import LayoutFinding
+from spark_tiering.layout.manifest import SegmentDescription
+from spark_tiering.layout.manifest_reading import MANIFEST_BYTES_MAX, parse_manifest
+from spark_tiering.segment_reading.faults import (
+    ReadFault,
+    SegmentUnreadable,
+    archived,
+    finding_kind,
+    missing,
+    of_manifest,
+)
+from spark_tiering.segment_reading.key_files import KeyRingSettings, process_key_ring
+from spark_tiering.segment_reading.log_files import FolderSegment
+from spark_tiering.segment_reading.tiered import TieredSegment
+from spark_tiering.segments.folder import LogFolder
+from spark_tiering.segments.listing import ListedSegment
+from spark_tiering.stores.opening import process_store
+from spark_tiering.stores.outcomes import Absent, Archived
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spark_tiering.data_source.extents import Extent
+    from spark_tiering.layout.manifest import Manifest
+    from spark_tiering.segment_reading.protocol import ObjectReader, SegmentBytes
+    from spark_tiering.stores.opening import StoreSettings
+
+_KIND_BYTES: Final = {kind: len(kind.value) + 1 for kind in ObjectKind}
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Where bytes are, as it travels to workers: no client, no key and no credential."""
+
+    store: StoreSettings | None = None
+    key_ring: str = ""
+
+
+def open_extent(extent: Extent, storage: Storage) -> SegmentBytes:
+    """
+    The segment of an extent, by the store and the keys of this process.
+
+    Raises `SegmentUnreadable`, and what the store raises.
+    """
+    place = extent.place
+    if isinstance(place, LogFile):
+        listed = ListedSegment(place.base_offset, place.next_offset)
+        return FolderSegment(LogFolder(place.folder), listed)
+    assert storage.store is not None, "objects without a store are refused with the options"
+    ring = process_key_ring(KeyRingSettings(storage.key_ring)) if storage.key_ring else None
+    store = process_store(storage.store)
+    key, manifest = _manifest(store, place)
+    _require_match(extent, place, key, manifest)
+    keys = {
+        ObjectKind.LOG: place.log,
+        ObjectKind.INDEXES: place.indexes,
+        ObjectKind.MANIFEST: key,
+    }
+    return TieredSegment(store, keys, manifest, ring)
+
+
+def _manifest(store: ObjectReader, place: ObjectKeys) -> tuple[str, Manifest]:
+    """The manifest, beside the other objects where it is not where it should be."""
+    stem = place.log[: -_KIND_BYTES[ObjectKind.LOG]]
+    for key in dict.fromkeys((place.manifest, f"{stem}.{ObjectKind.MANIFEST}")):
+        got = store.get(key, 0, MANIFEST_BYTES_MAX)
+        if isinstance(got, Absent):
+            continue
+        if isinstance(got, Archived):
+            raise archived(got)
+        # An object of no bytes has no first one.
+        found = parse_manifest(got if isinstance(got, bytes) else b"")
+        if isinstance(found, LayoutFinding):
+            raise of_manifest(key, found)
+        return key, found
+    raise missing(place.manifest)
+
+
+def _require_match(extent: Extent, place: ObjectKeys, key: str, manifest: Manifest) -> None:
+    """Refuse a manifest that is another segment's, wherever it says so."""
+    told = ""
+    if manifest.chunks.original_bytes != extent.log_bytes:
+        told = f"a log of {manifest.chunks.original_bytes} bytes, expected {extent.log_bytes}"
+    described = manifest.described
+    if isinstance(described, SegmentDescription):
+        offsets = (described.start_offset, described.last_offset)
+        named = find_object_name(place.manifest)
+        if offsets != (extent.segment_first, extent.segment_last):
+            told = f"offsets {offsets[0]} to {offsets[1]}, expected {extent.segment_first} to "
+            told += str(extent.segment_last)
+        elif named is not None and described.segment_id != named[1].segment_id:
+            told = f"it is that of {described.segment_id}"
+    if told:
+        raise SegmentUnreadable(ReadFault.MISMATCH, key, told)
+
+
+@contextmanager
+def told_of(extent: Extent) -> Iterator[None]:
+    """What cannot be read of an extent, as one of our errors: lost, or there and unreadable."""
+    try:
+        yield
+    except SegmentUnreadable as error:
+        where = f"{extent.called}, offsets {extent.first_offset} to {extent.last_offset}"
+        if error.fault in (ReadFault.MISSING, ReadFault.CHANGED):
+            found = f"{finding_kind(error.fault).code}: {error}"
+            raise DataLost(f"{where}: {found}; it was there when this was planned") from error
+        raise TierUnreadable(f"{where}: {finding_kind(error.fault).code}: {error}") from error
+
+
+def wrong_index(extent: Extent, where: str, detail: str) -> TierUnreadable:
+    """An index that leads astray."""
+    offsets = f"offsets {extent.first_offset} to {extent.last_offset}"
+    return TierUnreadable(
+        f"{extent.called}, {offsets}: {tier_kinds.INDEX_WRONG.code}: {where}: {detail}"
+    )
+
+
+def damaged(extent: Extent, where: str, detail: str) -> TierUnreadable:
+    """Record batches that cannot be read."""
+    offsets = f"offsets {extent.first_offset} to {extent.last_offset}"
+    return TierUnreadable(
+        f"{extent.called}, {offsets}: {tier_kinds.BATCH_DAMAGED.code}: {where}: {detail}"
+    )

@@ -1,0 +1,149 @@
+"""`spark.read.format("rlmm")` and `spark.readStream.format("rlmm")`: Spark's side of it."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from rlmm.errors import DataLost
+from spark_tiering.data_source.one_line import iterated_in_one_line, told_in_one_line
+from spark_tiering.data_source.options import parse_options
+from spark_tiering.data_source.piece_reading import read_piece
+from spark_tiering.data_source.pushed import Pushed
+from spark_tiering.data_source.schema import full_schema, wanted_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql.datasource import Filter
+    from pyspark.sql.types import StructType
+
+    from spark_tiering.data_source.options import ReadOptions
+    from spark_tiering.data_source.piece_reading import Reading
+    from spark_tiering.data_source.slicing import Piece
+
+NAME = "rlmm"
+
+logger = logging.getLogger(__name__)
+
+
+class RlmmDataSource(DataSource):
+    """Records of tiered segments, as rows with the columns of Spark's Kafka source."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What it is asked for by."""
+        return NAME
+
+    @told_in_one_line
+    def schema(self) -> StructType:
+        """Where nobody gives a schema: all columns; headers only where they are asked for."""
+        options = parse_options(_without_bounds(dict(self.options)), is_streaming=False)
+        return full_schema(has_headers=options.has_headers)
+
+    @told_in_one_line
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Reads once. Filters are taken only where Spark hands them over, see `Pushing`."""
+        options = parse_options(dict(self.options), is_streaming=False)
+        return (_PushingReader if options.pushes_down else _Reader)(schema, options)
+
+    @told_in_one_line
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Reads what is there, and then what comes to it."""
+        # Large enough for a module of its own.
+        from spark_tiering.data_source.stream import StreamReader  # noqa: PLC0415
+
+        return StreamReader(schema, parse_options(dict(self.options), is_streaming=True))
+
+
+class Share(InputPartition):
+    """What one task reads; travels to it, and holds no secret."""
+
+    def __init__(self, pieces: tuple[Piece, ...], reading: Reading) -> None:
+        super().__init__(None)
+        self.pieces = pieces
+        self.reading = reading
+
+
+class _Reader(DataSourceReader):
+    """One batch query."""
+
+    def __init__(self, schema: StructType, options: ReadOptions) -> None:
+        self._options = options
+        self._columns = wanted_columns(schema)
+        self._arrow = to_arrow_schema(schema, timezone="UTC")
+        self._pushed = Pushed()
+
+    @told_in_one_line
+    def partitions(self) -> Sequence[InputPartition]:
+        """What is read, cut into tasks."""
+        # Executors, which import this module as well, plan nothing.
+        from spark_tiering.data_source.query_planning import QueryPlanner  # noqa: PLC0415
+
+        planner = QueryPlanner(self._options)
+        listing = planner.listing()
+        starts, ends = planner.starts(listing), planner.ends(listing)
+        found = planner.shares(listing, starts, ends, self._pushed)
+        reading = planner.reading(self._columns, self._pushed)
+        return [Share(pieces, reading) for pieces in found]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """The rows of one task; Spark asks for those of no task as well, where there is none."""
+        rows = rows_of(partition, self._arrow, fails_on_data_loss=self._options.fails_on_data_loss)
+        return iterated_in_one_line(rows)
+
+
+class _PushingReader(_Reader):
+    """
+    One that takes filters. A class of its own: where Spark does not push filters down, a reader
+    that could take them is refused by it.
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:
+        """What is read is narrowed by them; Spark applies all of them to the rows, too."""
+        for one in filters:
+            self._pushed = self._pushed.with_filter(one)
+            yield one
+
+
+def rows_of(
+    partition: InputPartition, arrow: pa.Schema, *, fails_on_data_loss: bool
+) -> Iterator[pa.RecordBatch]:
+    """
+    The rows of one task, in the order of its pieces.
+
+    What was there when the query was planned and is gone by now is an error, or named in a warning.
+    """
+    if not isinstance(partition, Share):
+        return
+    for piece in partition.pieces:
+        try:
+            for rows in read_piece(piece, partition.reading):
+                yield rows if rows.schema.equals(arrow) else _as(arrow, rows)
+        except DataLost as error:
+            if fails_on_data_loss:
+                raise
+            logger.warning("%d offsets are left out: %s", piece.extent.offsets, error)
+
+
+def _as(arrow: pa.Schema, rows: pa.RecordBatch) -> pa.RecordBatch:
+    """The same columns under the schema that Spark has for them."""
+    return pa.RecordBatch.from_arrays(rows.columns, schema=arrow)
+
+
+def _without_bounds(options: dict[str, str]) -> dict[str, str]:
+    """Options as far as they can be judged before anybody says whether it is a stream."""
+    return {
+        name: value
+        for name, value in options.items()
+        if not name.lower().startswith(("starting", "ending"))
+    }

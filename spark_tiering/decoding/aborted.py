@@ -1,0 +1,116 @@
+"""
+Entries of transaction indexes: which of them a read needs, and whose batches they take out.
+
+An entry lies in the segment that has the marker, which may come long after the data: a read of
+[first, next) looks into the index of the segment that has `first`, and on into those of the
+following segments, until an entry says that no transaction was open any more below `next` when it
+was written, or no segment is left. Segments without an index are stepped over.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_left
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from spark_tiering.decoding.faults import DecodingFault, FaultKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_ENTRY: Final = struct.Struct(">hqqqq")
+_VERSION: Final = 0
+
+
+class AbortedTransaction(NamedTuple):
+    """One aborted transaction, as its entry tells."""
+
+    producer_id: int
+    first_offset: int
+    """Of its first batch, which may lie in an earlier segment."""
+    last_offset: int
+    """That of the marker."""
+    last_stable_offset: int
+    """Every transaction that began below it had ended when the marker was written."""
+
+
+def read_txn_index(content: bytes | memoryview) -> tuple[AbortedTransaction, ...] | DecodingFault:
+    """The entries of one transaction index, by their last offset; empty when it has no bytes."""
+    if len(content) % _ENTRY.size:
+        at = len(content) - len(content) % _ENTRY.size
+        return _bad(at, -1, f"{len(content)} bytes are no whole entries of {_ENTRY.size}")
+    found: list[AbortedTransaction] = []
+    previous = -1
+    for number, (version, *fields) in enumerate(_ENTRY.iter_unpack(content)):
+        entry = AbortedTransaction(*fields)
+        at = number * _ENTRY.size
+        if version != _VERSION:
+            return _bad(at, entry.last_offset, f"version {version}, expected {_VERSION}")
+        if not 0 <= entry.first_offset <= entry.last_offset:
+            offsets = f"offsets {entry.first_offset} to {entry.last_offset}"
+            return _bad(at, entry.last_offset, offsets)
+        if entry.last_offset <= previous:
+            detail = f"last offset {entry.last_offset} behind {previous}"
+            return _bad(at, entry.last_offset, detail)
+        previous = entry.last_offset
+        found.append(entry)
+    return tuple(found)
+
+
+def _bad(position: int, offset: int, detail: str) -> DecodingFault:
+    return DecodingFault(
+        FaultKind.BAD_TXN_INDEX, position, max(offset, -1), f"transaction index: {detail}"
+    )
+
+
+class AbortedSearch:
+    """
+    Collects the aborted transactions that a read of [first_offset, next_offset) needs.
+
+    It is given the entries of the segments in their order, from the one that has *first_offset* on,
+    until `is_complete`, or until there is no further segment.
+    """
+
+    def __init__(self, first_offset: int, next_offset: int) -> None:
+        self._first_offset = first_offset
+        self._next_offset = next_offset
+        self._found: list[AbortedTransaction] = []
+        self.is_complete = first_offset >= next_offset
+
+    @property
+    def found(self) -> tuple[AbortedTransaction, ...]:
+        """What was found so far, for `Wanted.aborted`."""
+        return tuple(self._found)
+
+    def take(self, entries: Iterable[AbortedTransaction]) -> None:
+        """Take in the entries of the next segment."""
+        for entry in entries:
+            if self.is_complete:
+                return
+            if entry.last_offset >= self._first_offset and entry.first_offset < self._next_offset:
+                self._found.append(entry)
+            self.is_complete = entry.last_stable_offset >= self._next_offset
+
+
+class AbortedRanges:
+    """Tells for a batch whether its records were aborted."""
+
+    def __init__(self, transactions: Iterable[AbortedTransaction]) -> None:
+        self._ranges: dict[int, list[tuple[int, int]]] = {}
+        for one in transactions:
+            self._ranges.setdefault(one.producer_id, []).append((one.last_offset, one.first_offset))
+        for ranges in self._ranges.values():
+            ranges.sort()
+
+    def __bool__(self) -> bool:
+        """Whether anything was aborted at all."""
+        return bool(self._ranges)
+
+    def cover(self, producer_id: int, base_offset: int) -> bool:
+        """Whether the transactional batch of a producer that begins there was aborted."""
+        ranges = self._ranges.get(producer_id)
+        if ranges is None:
+            return False
+        # Transactions of one producer follow one another: the first that ends behind it decides.
+        at = bisect_left(ranges, (base_offset, -1))
+        return at < len(ranges) and ranges[at][1] <= base_offset

@@ -1,0 +1,105 @@
+"""
+What stands in each record, for many records at once, and the first record that makes no sense.
+
+Everything is read as if it were sound: what is not leaves the record, or does not end where the
+record ends, and that is seen for all of them at once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from spark_tiering.decoding.varints import decode_pairs, decode_short, int32_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from spark_tiering.decoding.varints import VarintBuffer
+    from spark_tiering.decoding.walking import Int64s
+
+_BYTE: Final = np.uint64(8)
+_WORD_BYTES: Final = 8
+
+
+class Spans(NamedTuple):
+    """One field of all records at bytes [start, start + size); a size of -1 is null."""
+
+    start: Int64s
+    size: Int64s
+
+
+class RecordFields(NamedTuple):
+    """The records' fields; those that nobody asked for are None."""
+
+    time_delta: Int64s
+    offset_delta: Int64s
+    key: Spans | None
+    value: Spans | None
+    headers: Spans | None
+    """From behind the count of headers to the record's end, and how many they are."""
+    is_sound: npt.NDArray[np.bool_]
+
+
+def read_fields(
+    buffer: VarintBuffer, start: Int64s, stop: Int64s, limit: Int64s, depth: int
+) -> RecordFields:
+    """
+    Read records at bytes [start, stop), which must not pass *limit*, the end of their batch; of
+    key, value and headers as many as *depth* tells.
+    """
+    time_delta, offset_delta, place, is_sound = _read_deltas(buffer, start)
+    is_sound &= stop <= limit
+    key = value = headers = None
+    if depth >= 1:
+        key, place = _read_span(buffer, place, is_sound)
+    if depth >= 2:
+        value, place = _read_span(buffer, place, is_sound)
+        count, size = buffer.int32_at(place)
+        place = place + size
+        # What has no headers ends here; where they are read, they end where the record does.
+        is_sound &= (size > 0) & (count >= 0) & ((place == stop) | (count > 0))
+        headers = Spans(place, count)
+    is_sound &= place <= stop
+    return RecordFields(time_delta, offset_delta, key, value, headers, is_sound)
+
+
+def _read_deltas(
+    buffer: VarintBuffer, start: Int64s
+) -> tuple[Int64s, Int64s, Int64s, npt.NDArray[np.bool_]]:
+    """
+    Time and offset behind length and attributes, nearly always within one word; and the place
+    behind them. The length itself was found to be sound before.
+    """
+    words = buffer.words_at(start)
+    _, head = decode_pairs(words.astype(np.uint16))
+    # Attributes are one byte, and of no use.
+    head += 1
+    words >>= head.view(np.uint64) * _BYTE
+    time_delta, time_size = decode_short(words)
+    words >>= time_size.view(np.uint64) * _BYTE
+    offset_delta, offset_size = int32_of(*decode_short(words))
+    behind = head + time_size
+    behind += offset_size
+    # What was shifted in looks like a number of one byte.
+    long = (behind > _WORD_BYTES) | (head == 1) | (time_size == 0) | (offset_size == 0)
+    if long.any():
+        behind_length = start[long] + buffer.int32_at(start[long])[1] + 1
+        time_delta[long], time_sizes = buffer.int64_at(behind_length)
+        offset_delta[long], offset_sizes = buffer.int32_at(behind_length + time_sizes)
+        behind[long] = behind_length + time_sizes + offset_sizes - start[long]
+        is_sound = np.ones(len(start), dtype=np.bool_)
+        is_sound[long] = (time_sizes > 0) & (offset_sizes > 0)
+        return time_delta, offset_delta, start + behind, is_sound
+    return time_delta, offset_delta, start + behind, ~long
+
+
+def _read_span(
+    buffer: VarintBuffer, place: Int64s, is_sound: npt.NDArray[np.bool_]
+) -> tuple[Spans, Int64s]:
+    """A key or a value, and the place behind it; *is_sound* is told where there is none."""
+    length, size = buffer.int32_at(place)
+    start = place + size
+    is_sound &= (size > 0) & (length >= -1)
+    return Spans(start, length), start + np.maximum(length, 0)

@@ -1,0 +1,296 @@
+"""
+One portion of batches to rows, some at a time, up to the first record that makes no sense.
+
+What a record may be is judged here: it lies in its batch, its fields end where it does, its offset
+rises, and its time fits its column.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from rlmm.records.header import LOG_APPEND_TIME_BIT
+from spark_tiering.decoding import arrow, columns
+from spark_tiering.decoding.faults import DecodingFault, FaultKind
+from spark_tiering.decoding.fields import Spans, read_fields
+from spark_tiering.decoding.headers import HeaderFields, limit_counts, read_headers
+from spark_tiering.decoding.stepping import find_records
+from spark_tiering.decoding.wanted import TIME_MAX_MS, TIME_MIN_MS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from spark_tiering.decoding.counts import DecodingCounts
+    from spark_tiering.decoding.fields import RecordFields
+    from spark_tiering.decoding.inflating import Portion
+    from spark_tiering.decoding.stepping import RecordPlaces
+    from spark_tiering.decoding.walking import Int64s
+    from spark_tiering.decoding.wanted import Wanted
+
+ROWS_MAX: Final = 32 * 1024
+"""How many records are read at a time."""
+HEADERS_MAX: Final = 256 * 1024
+"""How many headers are read at a time, unless one record has more."""
+RECORD_HEADERS_MAX: Final = 512 * 1024
+"""Most headers of one record."""
+
+
+class _Block(NamedTuple):
+    """Records that are read together: what is known of each, by row."""
+
+    fields: RecordFields
+    lane: Int64s
+    """The batch of each, by its number in the portion."""
+    stop: Int64s
+    offset: Int64s
+    time_ms: Int64s
+    before: int
+    """The offset of the record in front of them, -1 for the first of all."""
+
+    def part(self, first: int, stop: int) -> _Block:
+        """Some of the rows."""
+        some = slice(first, stop)
+        fields = self.fields
+        return _Block(
+            fields._replace(
+                key=_some(fields.key, some),
+                value=_some(fields.value, some),
+                headers=_some(fields.headers, some),
+            ),
+            self.lane[some], self.stop[some], self.offset[some], self.time_ms[some],
+            int(self.offset[first - 1]) if first else self.before,
+        )  # fmt: skip
+
+
+def _some(spans: Spans | None, some: slice | npt.NDArray[np.bool_]) -> Spans | None:
+    return None if spans is None else Spans(spans.start[some], spans.size[some])
+
+
+class RowReader:
+    """Makes rows out of portions; it knows what is wanted and counts what is left out."""
+
+    def __init__(self, wanted: Wanted, counts: DecodingCounts) -> None:
+        self.schema = columns.schema_of(wanted.columns)
+        self._wanted = wanted
+        self._counts = counts
+        self._topic = arrow.Constant(wanted.topic, pa.string())
+        self._partition = arrow.Constant(wanted.partition, pa.int32())
+        self._created = arrow.Constant(0, pa.int32())
+        names = set(wanted.columns)
+        self._has_headers = columns.HEADERS in names
+        needs_value = bool(names & {columns.VALUE, columns.HEADERS})
+        self._depth = 2 if needs_value else int(columns.KEY in names)
+        self._is_timed = wanted.first_time_ms > TIME_MIN_MS or wanted.last_time_ms < TIME_MAX_MS
+        self._needs_time = columns.TIMESTAMP in names or self._is_timed
+
+    def read(self, portion: Portion, position: int) -> Iterator[pa.RecordBatch | DecodingFault]:
+        """The rows of a portion of the window at byte *position* of the log; a fault comes last."""
+        table = portion.table
+        places = find_records(portion.buffer, portion.first, portion.stop, table.count)
+        lane = np.repeat(np.arange(len(table)), places.count)
+        # Behind a batch with bytes left over nothing is read, whatever it is.
+        ragged = np.flatnonzero(places.end < portion.stop)
+        rows = int(places.count[: ragged[0] + 1].sum()) if len(ragged) else len(lane)
+        previous = -1
+        for first in range(0, rows, ROWS_MAX):
+            some = slice(first, min(first + ROWS_MAX, rows))
+            block = self._block(portion, places, lane[some], some, previous)
+            fault = self._judge(portion, block)
+            good = len(block.lane) if fault is None else fault[0]
+            for found in self._parts(portion, block.part(0, good), position):
+                yield found
+                if isinstance(found, DecodingFault):
+                    return
+            if fault is not None:
+                yield self._fault(portion, fault[1], position, block, good)
+                return
+            previous = int(block.offset[-1])
+        if len(ragged):
+            yield self._ragged(portion, places, int(ragged[0]), position)
+
+    def _block(
+        self, portion: Portion, places: RecordPlaces, lane: Int64s, some: slice, before: int
+    ) -> _Block:
+        start, stop = places.start[some], places.stop[some]
+        fields = read_fields(portion.buffer, start, stop, portion.stop[lane], self._depth)
+        table = portion.table
+        offset = table.base_offset[lane] + fields.offset_delta
+        time_ms = fields.time_delta
+        if self._needs_time:
+            # A sum beyond int64 wraps round, as it does for Kafka.
+            time_ms = table.base_time[lane] + time_ms
+            appended = (table.attributes & LOG_APPEND_TIME_BIT) != 0
+            if appended.any():
+                time_ms = np.where(appended[lane], table.max_time[lane], time_ms)
+        return _Block(fields, lane, stop, offset, time_ms, before)
+
+    def _judge(self, portion: Portion, block: _Block) -> tuple[int, FaultKind] | None:
+        """The first record that makes no sense, and why."""
+        table, lane, offset = portion.table, block.lane, block.offset
+        ordered = (
+            (offset > np.append(block.before, offset[:-1]))
+            & (block.fields.offset_delta >= 0)
+            & (offset <= table.last_offset[lane])
+        )
+        sound = block.fields.is_sound
+        good = sound & ordered
+        if columns.TIMESTAMP in self._wanted.columns:
+            good &= (block.time_ms >= arrow.TIME_MIN_MS) & (block.time_ms <= arrow.TIME_MAX_MS)
+        if good.all():
+            return None
+        at = int(good.argmin())
+        if not sound[at]:
+            return at, FaultKind.BAD_RECORD
+        if not ordered[at]:
+            return at, FaultKind.RECORD_OUT_OF_ORDER
+        return at, FaultKind.TIME_OUT_OF_RANGE
+
+    # ------------------------------------------------------------------------------------- headers
+
+    def _parts(
+        self, portion: Portion, block: _Block, position: int
+    ) -> Iterator[pa.RecordBatch | DecodingFault]:
+        """The rows of a block of sound records, as many at a time as their headers allow."""
+        spans = block.fields.headers
+        if not self._has_headers or spans is None:
+            yield from self._rows(portion, block, None)
+            return
+        count = limit_counts(spans, block.stop)
+        bad = np.flatnonzero((count < 0) | (count > RECORD_HEADERS_MAX))
+        end = int(bad[0]) if len(bad) else len(count)
+        for first, stop in _stretches(count[:end]):
+            some = block.part(first, stop)
+            found = read_headers(
+                portion.buffer, spans.start[first:stop], some.stop, count[first:stop]
+            )
+            if not found.is_sound.all():
+                at = int(found.is_sound.argmin())
+                yield from self._rows(portion, some.part(0, at), found)
+                yield self._fault(portion, FaultKind.BAD_RECORD, position, some, at)
+                return
+            yield from self._rows(portion, some, found)
+        if len(bad):
+            yield self._fault(portion, FaultKind.BAD_RECORD, position, block, end)
+
+    def _rows(
+        self, portion: Portion, block: _Block, headers: HeaderFields | None
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows out of sound records that are wanted; *headers* may have more than these."""
+        keep = self._kept(block)
+        if keep is not None:
+            if headers is not None:
+                headers = _kept_headers(headers, keep)
+            fields = block.fields
+            block = _Block(
+                fields._replace(key=_some(fields.key, keep), value=_some(fields.value, keep)),
+                block.lane[keep], block.stop[keep], block.offset[keep], block.time_ms[keep],
+                block.before,
+            )  # fmt: skip
+        count = len(block.lane)
+        if not count:
+            return
+        self._counts.rows += count
+        arrays = [self._column(name, portion, block, headers) for name in self._wanted.columns]
+        yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _kept(self, block: _Block) -> npt.NDArray[np.bool_] | None:
+        """Which records were asked for; None for all of them."""
+        wanted, offset = self._wanted, block.offset
+        if not len(offset):
+            return None
+        keep = None
+        if offset[0] < wanted.first_offset or offset[-1] >= wanted.next_offset:
+            keep = (offset >= wanted.first_offset) & (offset < wanted.next_offset)
+            self._counts.outside += len(keep) - int(keep.sum())
+        if self._is_timed:
+            time_ms = block.time_ms
+            timely = (time_ms >= wanted.first_time_ms) & (time_ms <= wanted.last_time_ms)
+            inside = len(timely) if keep is None else int(keep.sum())
+            keep = timely if keep is None else keep & timely
+            self._counts.untimely += inside - int(keep.sum())
+        return keep
+
+    def _column(
+        self, name: str, portion: Portion, block: _Block, headers: HeaderFields | None
+    ) -> pa.Array:
+        data, count = portion.buffer.data, len(block.lane)
+        if name == columns.OFFSET:
+            return arrow.numbers_column(block.offset)
+        if name == columns.TIMESTAMP:
+            return arrow.times_column(block.time_ms)
+        if name == columns.TOPIC:
+            return self._topic.column(count)
+        if name == columns.PARTITION:
+            return self._partition.column(count)
+        if name == columns.TIMESTAMP_TYPE:
+            appended = (portion.table.attributes & LOG_APPEND_TIME_BIT) != 0
+            if not appended.any():
+                return self._created.column(count)
+            return pa.array(appended.astype(np.int32)[block.lane])
+        if name == columns.HEADERS:
+            assert headers is not None
+            some = slice(0, int(headers.count[:count].sum()))
+            key, value = _some(headers.key, some), _some(headers.value, some)
+            assert key is not None
+            assert value is not None
+            return arrow.headers_column(data, headers.count[:count], key, value)
+        spans = block.fields.key if name == columns.KEY else block.fields.value
+        assert spans is not None
+        return arrow.bytes_column(data, spans)
+
+    # -------------------------------------------------------------------------------------- faults
+
+    def _fault(
+        self, portion: Portion, kind: FaultKind, position: int, block: _Block, at: int
+    ) -> DecodingFault:
+        """What is wrong with a record of a block."""
+        table, lane = portion.table, int(block.lane[at])
+        base, last = int(table.base_offset[lane]), int(table.last_offset[lane])
+        # The first offset that it may have: that of its batch, or behind the record before it.
+        offset = max(base, (int(block.offset[at - 1]) if at else block.before) + 1)
+        detail = f"a record at or behind offset {offset}, in a batch of offsets {base} to {last}"
+        if kind is FaultKind.RECORD_OUT_OF_ORDER:
+            detail = f"offset {block.offset[at]}, expected {offset} to {last}"
+        elif kind is FaultKind.TIME_OUT_OF_RANGE:
+            detail = f"time {block.time_ms[at]} ms at offset {block.offset[at]}"
+        return DecodingFault(kind, position + int(table.start[lane]), offset, detail)
+
+    def _ragged(
+        self, portion: Portion, places: RecordPlaces, lane: int, position: int
+    ) -> DecodingFault:
+        table = portion.table
+        left = int(portion.stop[lane] - places.end[lane])
+        detail = f"{left} bytes behind the last of {places.count[lane]} records"
+        return DecodingFault(
+            FaultKind.TRAILING_BYTES,
+            position + int(table.start[lane]),
+            int(table.last_offset[lane]) + 1,
+            detail,
+        )
+
+
+def _stretches(count: Int64s) -> Iterator[tuple[int, int]]:
+    """Runs of records that have no more than `HEADERS_MAX` headers together, at least one each."""
+    behind = np.cumsum(count)
+    first = 0
+    while first < len(count):
+        before = int(behind[first - 1]) if first else 0
+        stop = int(np.searchsorted(behind, before + HEADERS_MAX, side="right"))
+        stop = max(stop, first + 1)
+        yield first, stop
+        first = stop
+
+
+def _kept_headers(headers: HeaderFields, keep: npt.NDArray[np.bool_]) -> HeaderFields:
+    """The headers of the records that are kept."""
+    count = headers.count[: len(keep)]
+    total = int(count.sum())
+    of_kept = np.repeat(keep, count)
+    key = Spans(headers.key.start[:total][of_kept], headers.key.size[:total][of_kept])
+    value = Spans(headers.value.start[:total][of_kept], headers.value.size[:total][of_kept])
+    return HeaderFields(count[keep], key, value, headers.is_sound[: len(keep)][keep])

@@ -1,0 +1,52 @@
+"""What is asked of a decoder: which columns, which records, and how strictly it looks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rlmm.errors import InvalidArgument
+from rlmm.records.compression import INFLATED_BYTES_MAX
+from rlmm.records.header import BATCH_BYTES_MAX, OFFSET_MAX
+from spark_tiering.decoding.columns import COLUMNS, schema_of
+
+if TYPE_CHECKING:
+    from spark_tiering.decoding.aborted import AbortedTransaction
+
+TIME_MIN_MS: Final = -(2**63)
+TIME_MAX_MS: Final = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What of one partition's log is wanted; it may be sent to other processes."""
+
+    topic: str
+    partition: int
+    columns: tuple[str, ...] = COLUMNS
+    """Names of `columns.COLUMNS`, in the order in which they are to stand in the rows."""
+    first_offset: int = 0
+    next_offset: int = OFFSET_MAX + 1
+    """Exclusive. A reader with read_committed gives one no higher than the last stable offset."""
+    first_time_ms: int = TIME_MIN_MS
+    last_time_ms: int = TIME_MAX_MS
+    """Inclusive, both. Records outside are left out, and do not end anything: times may go back."""
+    aborted: tuple[AbortedTransaction, ...] = ()
+    """Transactions whose records are left out; with none everything is read, read_uncommitted."""
+    log_offsets: tuple[int, int] | None = None
+    """First and last offset that the log may have: a batch elsewhere is a fault, not left out."""
+    checks_crc: bool = True
+    inflated_bytes_max: int = INFLATED_BYTES_MAX
+    """Largest records part of a batch."""
+    batch_bytes_max: int = BATCH_BYTES_MAX
+    """Largest batch as it is stored."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be meant."""
+        schema_of(self.columns)
+        if not 0 <= self.first_offset <= self.next_offset <= OFFSET_MAX + 1:
+            msg = f"offsets [{self.first_offset}, {self.next_offset}) are no range"
+            raise InvalidArgument(msg)
+        if not -(2**31) <= self.partition < 2**31:
+            msg = f"partition {self.partition} is no int32"
+            raise InvalidArgument(msg)

@@ -1,0 +1,97 @@
+"""
+The private keys that segments were encrypted for, by the ids that their manifests name. Pure: files
+are read in `spark_tiering.segment_reading.key_files`.
+
+    {"format": "rlmm-key-ring", "version": 1, "keys": {"key-2026": "key-2026.pem"}}
+
+A ring says which file holds which key, and holds none itself. A key that is rotated stays in it for
+as long as there are segments of its time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from rlmm.errors import ConfigError
+from spark_tiering.layout.encryption import SegmentCipher
+from spark_tiering.layout.findings import LayoutFault, LayoutFinding
+from spark_tiering.layout.json_fields import Fields, Refused, parse_object
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from spark_tiering.layout.encryption import PrivateKey
+    from spark_tiering.layout.manifest import Encryption, Manifest
+
+FORMAT: Final = "rlmm-key-ring"
+VERSION: Final = 1
+RING_BYTES_MAX: Final = 1024 * 1024
+KEY_BYTES_MAX: Final = 64 * 1024
+"""Of one file in PEM."""
+
+
+def parse_key_ring(content: bytes, where: str) -> dict[str, str]:
+    """The files of a ring by the ids of their keys. Raises `ConfigError`."""
+    try:
+        fields = Fields(parse_object(content, RING_BYTES_MAX))
+        fields.require_only({"format", "version", "keys"})
+        if fields.text("format") != FORMAT:
+            fields.wrong("format", repr(FORMAT))
+        fields.number("version", VERSION, VERSION)
+        named = fields.object("keys")
+        return {key_id: named.text(key_id) for key_id in _ids(fields.mapping("keys"))}
+    except Refused as refused:
+        msg = f"{where} is no key ring: {refused.finding}"
+        raise ConfigError(msg) from refused
+
+
+def _ids(keys: Mapping[str, object]) -> Iterator[str]:
+    for key_id in keys:
+        if not key_id.strip() or ":" in key_id:
+            detail = f"keys: {key_id[:80]!r} is no id of a key"
+            raise Refused(LayoutFault.FIELD_WRONG, detail)
+        yield key_id
+
+
+class KeyRing:
+    """Private keys in memory; what is printed of it are their ids."""
+
+    def __init__(self, keys: Mapping[str, PrivateKey]) -> None:
+        self._keys = dict(keys)
+
+    def __repr__(self) -> str:
+        return f"KeyRing({sorted(self._keys)})"
+
+    def __reduce__(self) -> NoReturn:
+        msg = "private keys are not sent to other processes: send the place of the key ring"
+        raise TypeError(msg)
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """Whose keys are here."""
+        return frozenset(self._keys)
+
+    def cipher(self, encryption: Encryption) -> SegmentCipher | LayoutFinding:
+        """What opens the parts of a segment, or why they cannot be opened."""
+        shown = repr(encryption.key_id[:80])
+        key = self._keys.get(encryption.key_id)
+        if key is None:
+            known = ", ".join(sorted(self._keys))[:200] or "no key"
+            detail = f"sealed by the key {shown}, the key ring has {known}"
+            return LayoutFinding(LayoutFault.ENCRYPTED, detail)
+        data_key = key.open(encryption.sealed_key)
+        if data_key is None:
+            detail = f"the key {shown} of the key ring does not open the segment's data key"
+            return LayoutFinding(LayoutFault.KEY_WRONG, detail)
+        return SegmentCipher(data_key, encryption.aad)
+
+
+def cipher_of(manifest: Manifest, ring: KeyRing | None) -> SegmentCipher | LayoutFinding | None:
+    """What opens the parts of a segment; `None` where it is not encrypted."""
+    if manifest.encryption is None:
+        return None
+    if ring is None:
+        shown = repr(manifest.encryption.key_id[:80])
+        detail = f"sealed by the key {shown}, and no key ring was named"
+        return LayoutFinding(LayoutFault.ENCRYPTED, detail)
+    return ring.cipher(manifest.encryption)

@@ -1,0 +1,41 @@
+"""
+The bytes of a segment, wherever it lies: in a tier, by its manifest, or in a folder of a broker's.
+
+    with open_store(settings) as store:
+        ring = process_key_ring(key_ring_settings)                      # or None
+        source = open_tiered(store, segment, ("kafka/",), ring)         # one small request
+        for piece in source.pieces(first_byte, last_byte): ...          # few ranged requests
+        source.index(SegmentPart.OFFSET_INDEX)                          # None: there is none
+
+    files = LogFolder("kafka-logs/orders-3")
+    for listed in list_segments(files.facts()):
+        source = FolderSegment(files, listed)                           # the same from here on
+
+    for window in batch_windows(source, first_byte, last_byte):         # whole record batches
+        window.position, window.content
+
+Both are a `SegmentBytes`. Bytes of a log are those of the broker's file, whatever the tier made of
+them: plain, chunks of zstd, encrypted, both. Ends of ranges are inclusive, and cut to the log's.
+
+What cannot be read raises `SegmentUnreadable`, at the place in the stream where that is noticed;
+what came before it is right. It has a `fault` (a closed list), the key or file, and a detail, and
+`finding_kind(fault)` is its stable code. It never leaves `spark_tiering`: whoever runs a unit makes
+a value of it. What concerns the store as a whole raises the store's errors, and files the log's.
+
+By module, bottom up:
+
+    faults       what can stand in the way, as an exception that carries a value
+    protocol     `SegmentBytes`, and as much of a store as is needed
+    places       the keys under which a segment's objects may lie: prefixes change, objects stay
+    key_files    a key ring from its files, once a process; what travels is the path
+    tiered       a segment of a tier: `open_tiered`, `TieredSegment`
+    log_files    a segment of a broker's folder: `FolderSegment`
+    windows      pieces cut where record batches end
+
+Invariants:
+
+- Memory is bounded by one fetch (16 MiB) and a chunk, or one batch, never by a segment.
+- Nothing of what a store gives is believed; bytes that are given were checked as far as the form
+  allows: lengths, frames, tags. CRCs of batches are for who decodes them.
+- No key and no secret is part of a setting, a message or a pickle.
+"""

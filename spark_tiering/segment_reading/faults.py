@@ -1,0 +1,113 @@
+"""What can stand in the way of reading a segment: values, and the exception that carries one."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from rlmm.inspection import tier_kinds
+from spark_tiering.layout.findings import LayoutFault
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rlmm.inspection.findings import Kind
+    from spark_tiering.layout.findings import LayoutFinding
+    from spark_tiering.stores.outcomes import Archived
+
+
+class ReadFault(StrEnum):
+    """Why bytes of a segment cannot be had. A closed list."""
+
+    MISSING = "missing"
+    """There is no such object, or no such file any more."""
+    LENGTH = "length"
+    """It has fewer bytes than it should have, or a part of it has more or fewer."""
+    DAMAGED = "damaged"
+    """A frame or a tag is not that of what was written."""
+    MANIFEST = "manifest"
+    """The manifest is none that a broker could read."""
+    MISMATCH = "mismatch"
+    """What is said of the segment contradicts itself: its key can be none, its sizes differ."""
+    ARCHIVED = "archived"
+    """It lies in a storage class that must be restored first."""
+    ENCRYPTED = "encrypted"
+    """No key ring was named, or it lacks the key."""
+    KEY_WRONG = "key-wrong"
+    """The ring has a key of that name, and it is another one."""
+    TOO_LARGE = "too-large"
+    """More than is held in memory here."""
+    CHANGED = "changed"
+    """The file is another one than when it was looked at."""
+
+
+class SegmentUnreadable(Exception):
+    """
+    Ends a reading, with what stood in the way; *where* is a key or the name of a file.
+
+    It never leaves `spark_tiering`.
+    """
+
+    def __init__(self, fault: ReadFault, where: str, detail: str) -> None:
+        super().__init__(f"{where}: {detail}")
+        self.fault = fault
+        self.where = where
+        self.detail = detail
+
+    def __reduce__(self) -> tuple[type[SegmentUnreadable], tuple[ReadFault, str, str]]:
+        return SegmentUnreadable, (self.fault, self.where, self.detail)
+
+
+_OF_LAYOUT: Final[Mapping[LayoutFault, ReadFault]] = {
+    LayoutFault.TOO_LARGE: ReadFault.TOO_LARGE,
+    LayoutFault.NOT_JSON: ReadFault.MANIFEST,
+    LayoutFault.UNSUPPORTED: ReadFault.MANIFEST,
+    LayoutFault.FIELD_MISSING: ReadFault.MANIFEST,
+    LayoutFault.FIELD_UNKNOWN: ReadFault.MANIFEST,
+    LayoutFault.FIELD_WRONG: ReadFault.MANIFEST,
+    LayoutFault.INCONSISTENT: ReadFault.MISMATCH,
+    LayoutFault.ENCRYPTED: ReadFault.ENCRYPTED,
+    LayoutFault.KEY_WRONG: ReadFault.KEY_WRONG,
+    LayoutFault.MISSING: ReadFault.MISSING,
+    LayoutFault.LENGTH: ReadFault.LENGTH,
+    LayoutFault.DAMAGED: ReadFault.DAMAGED,
+}
+
+_KINDS: Final[Mapping[ReadFault, Kind]] = {
+    ReadFault.MISSING: tier_kinds.OBJECT_MISSING,
+    ReadFault.LENGTH: tier_kinds.OBJECT_LENGTH,
+    ReadFault.DAMAGED: tier_kinds.OBJECT_DAMAGED,
+    ReadFault.MANIFEST: tier_kinds.MANIFEST_MALFORMED,
+    ReadFault.MISMATCH: tier_kinds.MANIFEST_MISMATCH,
+    ReadFault.ARCHIVED: tier_kinds.OBJECT_ARCHIVED,
+    ReadFault.ENCRYPTED: tier_kinds.OBJECT_ENCRYPTED,
+    ReadFault.KEY_WRONG: tier_kinds.KEY_WRONG,
+    ReadFault.TOO_LARGE: tier_kinds.UNREADABLE,
+    ReadFault.CHANGED: tier_kinds.UNREADABLE,
+}
+
+
+def finding_kind(fault: ReadFault) -> Kind:
+    """The registered kind of finding that a fault is."""
+    return _KINDS[fault]
+
+
+def of_finding(where: str, found: LayoutFinding) -> SegmentUnreadable:
+    """A finding of the layout about the object *where*."""
+    return SegmentUnreadable(_OF_LAYOUT[found.kind], where, found.detail)
+
+
+def of_manifest(where: str, found: LayoutFinding) -> SegmentUnreadable:
+    """A finding about the manifest itself, of whatever kind: nobody can read by it."""
+    return SegmentUnreadable(ReadFault.MANIFEST, where, str(found))
+
+
+def missing(where: str) -> SegmentUnreadable:
+    """There is no such object."""
+    return SegmentUnreadable(ReadFault.MISSING, where, "there is no such object")
+
+
+def archived(found: Archived) -> SegmentUnreadable:
+    """It has to be restored first."""
+    detail = f"it lies in {found.storage_class}, and must be restored to be read"
+    return SegmentUnreadable(ReadFault.ARCHIVED, found.key, detail)

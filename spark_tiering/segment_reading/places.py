@@ -1,0 +1,88 @@
+"""
+The keys under which a segment's objects may lie. Pure.
+
+A prefix that is changed leaves the objects of before where they were. Where log and indexes are,
+the segment's own custom metadata may say; the plugin looks for the manifest under the prefix of
+today whatever that says, but wrote it beside the other two. So a segment is looked for where its
+metadata puts it, then under the prefix of today, then under older ones.
+
+A prefix is tried only where the one before it had no manifest, and the one that had it is tried
+first for the next segment: prefixes change seldom, so one request is wasted for each change, not
+for each segment.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.errors import InvalidArgument
+from spark_tiering.keys import ObjectKind, main_key, parse_object_key
+from spark_tiering.layout.custom_metadata import CustomMetadata, parse_custom_metadata
+from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable
+from spark_tiering.stores.protocol import check_key
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rlmm.metadata.ids import SegmentId
+
+Keys = dict[ObjectKind, str]
+
+
+class KeyPlaces:
+    """Where objects are looked for; *prefixes* are that of today and older ones, in that order."""
+
+    def __init__(self, prefixes: Sequence[str] = ("",)) -> None:
+        self._prefixes = list(dict.fromkeys(prefixes)) or [""]
+
+    @property
+    def count(self) -> int:
+        """How many prefixes there are."""
+        return len(self._prefixes)
+
+    def candidates(
+        self, segment_id: SegmentId, start_offset: int, custom_metadata: bytes | None = None
+    ) -> list[Keys]:
+        """
+        The keys of all objects, the likeliest first; each key once for each kind.
+
+        Raises `SegmentUnreadable` for a segment whose objects can have no key: no store has it.
+        """
+        try:
+            main = main_key(segment_id, start_offset)
+            named = [f"{prefix}{main}" for prefix in self._prefixes]
+            custom = parse_custom_metadata(custom_metadata)
+            own: list[str] = []
+            if isinstance(custom, CustomMetadata) and _names_a_place(custom):
+                prefixes = self._prefixes if custom.prefix is None else [custom.prefix]
+                own = [f"{prefix}{custom.main_key or main}" for prefix in prefixes]
+            # Where their prefix is known, log and indexes are nowhere else.
+            content = own[0] if len(own) == 1 else None
+            found = [_keys(content or one, one) for one in dict.fromkeys([*own, *named])]
+            for keys in found:
+                for key in keys.values():
+                    check_key(key)
+        except InvalidArgument as error:
+            where = str(segment_id.uuid)
+            raise SegmentUnreadable(ReadFault.MISMATCH, where, str(error)[:400]) from error
+        return found
+
+    def found(self, keys: Keys) -> None:
+        """Where the last one was, the next one is looked for first."""
+        for prefix in self._prefixes:
+            if parse_object_key(keys[ObjectKind.MANIFEST], prefix) is not None:
+                self._prefixes.remove(prefix)
+                self._prefixes.insert(0, prefix)
+                return
+
+
+def _keys(content: str, manifest: str) -> Keys:
+    """The keys of log and indexes in one place, and that of the manifest in another."""
+    return {
+        kind: f"{manifest if kind is ObjectKind.MANIFEST else content}.{kind}"
+        for kind in ObjectKind
+    }
+
+
+def _names_a_place(custom: CustomMetadata) -> bool:
+    return custom.prefix is not None or custom.main_key is not None

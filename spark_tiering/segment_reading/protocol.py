@@ -1,0 +1,46 @@
+"""The bytes of one segment, and as much of a store as it takes to read them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spark_tiering.segments.findings import SegmentPart
+    from spark_tiering.stores.outcomes import Absent, GetOutcome, ObjectFacts
+
+Piece = bytes | memoryview
+
+
+class SegmentBytes(Protocol):
+    """One segment. Every method may raise `SegmentUnreadable`."""
+
+    @property
+    def where(self) -> str:
+        """What the log is called where it lies: a key, or the name of a file."""
+
+    @property
+    def log_bytes(self) -> int:
+        """How long the log is."""
+
+    def pieces(self, first_byte: int = 0, last_byte: int | None = None) -> Iterator[Piece]:
+        """
+        The bytes [first_byte, last_byte] of the log in order, in pieces of any size.
+
+        None from the log's end on; an end beyond it is cut to it. Raises `InvalidArgument` for an
+        end before the start.
+        """
+
+    def index(self, part: SegmentPart) -> bytes | None:
+        """One of its indexes, whole; `None` where it has none, as without aborted transactions."""
+
+
+class ObjectReader(Protocol):
+    """A store for who only looks. See `spark_tiering.stores.protocol.ObjectStore`."""
+
+    def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | Absent:
+        """What is told of an object."""
+
+    def get(self, key: str, first_byte: int, last_byte: int) -> GetOutcome:
+        """The bytes of a range, both ends inclusive."""

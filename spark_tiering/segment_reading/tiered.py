@@ -1,0 +1,194 @@
+"""
+A segment of a tier: ranges of its log and its indexes, by its manifest.
+
+Log ranges take few requests, up to 16 MiB each, and whole chunks where they are compressed or
+encrypted. The object of indexes is asked for whole at the first index, where it is small, as who
+needs one needs most; else one index at a time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.errors import InvalidArgument
+from spark_tiering.keys import ObjectKind
+from spark_tiering.layout.fetching import FETCH_BYTES, plan_index_fetch, plan_log_fetches
+from spark_tiering.layout.findings import LayoutFault, LayoutFinding
+from spark_tiering.layout.key_ring import cipher_of
+from spark_tiering.layout.manifest_reading import MANIFEST_BYTES_MAX, parse_manifest
+from spark_tiering.segment_reading.faults import (
+    ReadFault,
+    SegmentUnreadable,
+    archived,
+    missing,
+    of_finding,
+    of_manifest,
+)
+from spark_tiering.segment_reading.places import KeyPlaces
+from spark_tiering.segments.companions import PART_BYTES_MAX
+from spark_tiering.stores.outcomes import Absent, Archived, OutOfRange
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.layout.encryption import SegmentCipher
+    from spark_tiering.layout.fetching import Fetch
+    from spark_tiering.layout.key_ring import KeyRing
+    from spark_tiering.layout.manifest import Manifest
+    from spark_tiering.segment_reading.places import Keys
+    from spark_tiering.segment_reading.protocol import ObjectReader, Piece
+    from spark_tiering.segments.findings import SegmentPart
+
+INDEXES_AT_ONCE_BYTES = 4 * 1024 * 1024
+"""Objects of indexes up to here are asked for in one request; 512 KiB is usual for 1 GiB of log."""
+
+
+def open_tiered(
+    store: ObjectReader,
+    segment: SegmentMetadata,
+    prefixes: Sequence[str] | KeyPlaces = ("",),
+    ring: KeyRing | None = None,
+) -> TieredSegment:
+    """
+    The segment by its manifest, under the first of *prefixes* where there is one.
+
+    Raises `SegmentUnreadable` where no manifest is there, or none that says the log's size.
+    """
+    places = prefixes if isinstance(prefixes, KeyPlaces) else KeyPlaces(prefixes)
+    keys, manifest = find_manifest(store, segment, places)
+    if manifest.chunks.original_bytes != segment.size_bytes:
+        told = f"a log of {manifest.chunks.original_bytes} bytes"
+        detail = f"{told}, the metadata says {segment.size_bytes}"
+        raise SegmentUnreadable(ReadFault.MISMATCH, keys[ObjectKind.MANIFEST], detail)
+    return TieredSegment(store, keys, manifest, ring)
+
+
+def find_manifest(
+    store: ObjectReader, segment: SegmentMetadata, places: KeyPlaces
+) -> tuple[Keys, Manifest]:
+    """Where a segment's objects are, and its manifest. Raises `SegmentUnreadable`."""
+    candidates = places.candidates(segment.id, segment.start_offset, segment.custom_metadata)
+    for keys in candidates:
+        key = keys[ObjectKind.MANIFEST]
+        got = store.get(key, 0, MANIFEST_BYTES_MAX)
+        if isinstance(got, Absent):
+            continue
+        if isinstance(got, Archived):
+            raise archived(got)
+        # An object of no bytes has no first one.
+        found = parse_manifest(got if isinstance(got, bytes) else b"")
+        if isinstance(found, LayoutFinding):
+            raise of_manifest(key, found)
+        places.found(keys)
+        return keys, found
+    raise missing(candidates[0][ObjectKind.MANIFEST])
+
+
+class TieredSegment:
+    """One segment of a tier, see `SegmentBytes`; used by one thread at a time."""
+
+    def __init__(
+        self,
+        store: ObjectReader,
+        keys: Keys,
+        manifest: Manifest,
+        ring: KeyRing | None = None,
+        *,
+        fetch_bytes: int = FETCH_BYTES,
+    ) -> None:
+        self.keys = keys
+        self.manifest = manifest
+        self._store = store
+        self._ring = ring
+        self._fetch_bytes = fetch_bytes
+        self._cipher: SegmentCipher | None = None
+        self._is_cipher_known = not manifest.is_encrypted
+        self._indexes: bytes | None = None
+
+    @property
+    def where(self) -> str:
+        """The key of the log."""
+        return self.keys[ObjectKind.LOG]
+
+    @property
+    def log_bytes(self) -> int:
+        """How long the log is, as the broker had it."""
+        return self.manifest.chunks.original_bytes
+
+    @property
+    def cipher(self) -> SegmentCipher | None:
+        """What opens its parts; `None` where they are not encrypted."""
+        if not self._is_cipher_known:
+            found = cipher_of(self.manifest, self._ring)
+            if isinstance(found, LayoutFinding):
+                raise of_finding(self.keys[ObjectKind.MANIFEST], found)
+            self._cipher, self._is_cipher_known = found, True
+        return self._cipher
+
+    def pieces(self, first_byte: int = 0, last_byte: int | None = None) -> Iterator[Piece]:
+        """The bytes of a range of the log; see `SegmentBytes.pieces`."""
+        require_range(first_byte, last_byte)
+        if first_byte >= self.log_bytes:
+            return
+        planned = plan_log_fetches(
+            self.manifest,
+            first_byte,
+            last_byte,
+            cipher=self.cipher,
+            fetch_bytes=self._fetch_bytes,
+        )
+        if isinstance(planned, LayoutFinding):
+            raise of_finding(self.keys[ObjectKind.MANIFEST], planned)
+        for fetch in planned:
+            yield from self._contents(self.where, fetch)
+
+    def index(self, part: SegmentPart) -> bytes | None:
+        """One of its indexes; see `SegmentBytes.index`."""
+        place = self.manifest.indexes.place(part)
+        if place is None:
+            return None
+        key = self.keys[ObjectKind.INDEXES]
+        fetch = plan_index_fetch(self.manifest, part, cipher=self.cipher)
+        if fetch is None:
+            return b""
+        if isinstance(fetch, LayoutFinding):
+            raise of_finding(self.keys[ObjectKind.MANIFEST], fetch)
+        if fetch.size_bytes > PART_BYTES_MAX:
+            detail = f"{part} of {fetch.size_bytes} bytes, at most {PART_BYTES_MAX} are read"
+            raise SegmentUnreadable(ReadFault.TOO_LARGE, key, detail)
+        if self.manifest.indexes.size_bytes <= INDEXES_AT_ONCE_BYTES:
+            if self._indexes is None:
+                last_byte = self.manifest.indexes.size_bytes - 1
+                self._indexes = self._got(key, 0, last_byte)
+            body = self._indexes[fetch.first_byte : fetch.last_byte + 1]
+        else:
+            body = self._got(key, fetch.first_byte, fetch.last_byte)
+        (found,) = fetch.contents(body)
+        if isinstance(found, LayoutFinding):
+            raise of_finding(key, LayoutFinding(found.kind, f"{part}: {found.detail}"))
+        return bytes(found)
+
+    def _contents(self, key: str, fetch: Fetch) -> Iterator[Piece]:
+        for found in fetch.contents(self._got(key, fetch.first_byte, fetch.last_byte)):
+            if isinstance(found, LayoutFinding):
+                raise of_finding(key, found)
+            yield found
+
+    def _got(self, key: str, first_byte: int, last_byte: int) -> bytes:
+        got = self._store.get(key, first_byte, last_byte)
+        if isinstance(got, bytes):
+            return got
+        if isinstance(got, Archived):
+            raise archived(got)
+        if isinstance(got, OutOfRange):
+            found = LayoutFinding(LayoutFault.LENGTH, f"it has no byte {got.first_byte}")
+            raise of_finding(key, found)
+        raise missing(key)
+
+
+def require_range(first_byte: int, last_byte: int | None) -> None:
+    """Refuse ranges that nobody can mean."""
+    if first_byte < 0 or (last_byte is not None and last_byte < first_byte):
+        msg = f"bytes {first_byte} to {last_byte}: the end lies before the start"
+        raise InvalidArgument(msg)

@@ -1,0 +1,91 @@
+"""
+Pieces of a log cut where record batches end, so that who decodes never holds half of one. Pure.
+
+Each window holds whole batches, one at least: as many as come to *window_bytes*, and one that is
+larger by itself. Lengths are believed as far as the range goes and no farther.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rlmm.records.header import LENGTH_FROM, LENGTH_MIN
+from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spark_tiering.segment_reading.protocol import SegmentBytes
+
+WINDOW_BYTES: Final = 4 * 1024 * 1024
+"""What is decoded at once: more costs time and memory, see the figures in the documents."""
+
+_LENGTH: Final = struct.Struct(">i")
+_LENGTH_AT: Final = 8
+
+
+class Window(NamedTuple):
+    """Whole batches, where they lie in the log; *tail* are bytes behind the last that are none."""
+
+    position: int
+    content: bytes
+    tail: bytes = b""
+    """At the end of the range alone: a batch of which it holds a part."""
+
+
+def batch_windows(
+    source: SegmentBytes,
+    first_byte: int = 0,
+    last_byte: int | None = None,
+    *,
+    window_bytes: int = WINDOW_BYTES,
+) -> Iterator[Window]:
+    """
+    The range, which begins with a batch, in windows.
+
+    Raises `SegmentUnreadable` with `DAMAGED` for a length that no batch has; windows before it are
+    right. A range that ends within a batch ends with a window that has a *tail*.
+    """
+    held = bytearray()
+    position = first_byte
+    for piece in source.pieces(first_byte, last_byte):
+        held += piece
+        while len(held) >= window_bytes:
+            size = _whole_bytes(held, window_bytes, source.where, position)
+            if not size:
+                break
+            yield Window(position, _taken(held, size))
+            position += size
+    while held:
+        size = _whole_bytes(held, window_bytes, source.where, position)
+        if not size:
+            yield Window(position, b"", bytes(held))
+            return
+        yield Window(position, _taken(held, size))
+        position += size
+
+
+def _taken(held: bytearray, size: int) -> bytes:
+    """The first *size* bytes, which are not held any more."""
+    with memoryview(held) as whole, whole[:size] as wanted:
+        taken = bytes(wanted)
+    del held[:size]
+    return taken
+
+
+def _whole_bytes(held: bytearray, window_bytes: int, where: str, position: int) -> int:
+    """How many bytes at the start of *held* are whole batches, up to a window; 0: not even one."""
+    size = 0
+    while len(held) - size >= LENGTH_FROM:
+        (length,) = _LENGTH.unpack_from(held, size + _LENGTH_AT)
+        if length < LENGTH_MIN:
+            if size:
+                return size
+            detail = f"byte {position}: a batch of {length} bytes"
+            raise SegmentUnreadable(ReadFault.DAMAGED, where, detail)
+        behind = size + LENGTH_FROM + length
+        if behind > len(held) or (size and behind > window_bytes):
+            return size
+        size = behind
+    return size

@@ -1,0 +1,59 @@
+"""Whole tiers looked at in every kind of store."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spark_tiering.keys import ObjectKind
+from spark_tiering.stores.local_settings import LocalSettings
+from tests.support.object_places import Bucket, Folder, Place
+from tests.support.sealed_segments import IDS, KeyFiles
+from tests.support.tier_places import PLAIN, ZSTD, TierPlace
+from tests.support.verified_places import DEEP, stored, told, verify
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spark_tiering.stores.opening import StoreSettings
+    from spark_tiering.work.tasks import CopyOptions
+
+
+def settings_of(place: Place) -> StoreSettings:
+    """How it is reached."""
+    if isinstance(place, Bucket):
+        return place.settings
+    assert isinstance(place, Folder)
+    return LocalSettings(place.path)
+
+
+@pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
+def test_f121_tier_when_looked_at_in_a_store_then_what_is_wrong_is_told_and_nothing_else(
+    place: Place, prefix: str, tmp_path: Path, options: CopyOptions
+) -> None:
+    """Whole at first; then one object is gone, one cut, one changed, and one encrypted."""
+    tier = TierPlace(tmp_path, settings_of(place), prefix=prefix, options=options)
+    assert tier.run().is_fine
+    assert verify(tier).is_fine
+    assert verify(tier, DEEP).is_fine
+    stored(tier, 0).put(ObjectKind.INDEXES, None)
+    two = stored(tier, 1)
+    two.put(ObjectKind.LOG, two.get(ObjectKind.LOG)[:-9])
+    three = stored(tier, 2)
+    three.flip(ObjectKind.LOG, 300)
+    stored(tier, 3).seal(IDS[0])
+    found = [code for code, _, _ in told(verify(tier))]
+    # A sum is compared where the store tells it.
+    assert found[:2] == ["TIER-OBJECT-MISSING", "TIER-OBJECT-LENGTH"]
+    keys = replace(DEEP, key_ring=KeyFiles(tmp_path / "keys").settings)
+    deep = verify(tier, keys)
+    assert len(deep.lost) == 2
+    assert deep.work.opened == 1
+    assert {code for code, _, _ in told(deep)} <= {
+        "TIER-OBJECT-MISSING",
+        "TIER-OBJECT-LENGTH",
+        "TIER-OBJECT-DAMAGED",
+        "TIER-BATCH-DAMAGED",
+    }

@@ -1,0 +1,230 @@
+"""Every leftover that copies leave behind which fail or die is named by the audit, with its reason;
+once the job has gone on, there is none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.clock import SYSTEM_CLOCK
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.care.audit.auditing import Audit, AuditOptions
+from spark_tiering.care.audit.verdicts import DAY_MS, Overall, SetVerdict
+from spark_tiering.care.opening import open_tier
+from spark_tiering.care.request import CareRequest
+from spark_tiering.keys import ObjectKind, object_keys
+from spark_tiering.plan.reasons import Action
+from spark_tiering.run.carrying_out import CarryingOut
+from spark_tiering.stores.local import LocalStore
+from spark_tiering.tier_metadata.embedded import EmbeddedMetadata
+from spark_tiering.work.tasks import Outcome
+from tests.support.audited_tiers import CF, CS, AuditedTier, codes, verdicts
+from tests.support.builders import update
+from tests.support.copy_tasks import PLAIN, PREFIX, ZSTD, copy_task, run
+from tests.support.failing_copies import StoreTrouble, failing
+from tests.support.segments import example_partition
+from tests.support.tier_places import LATER_MS, LISTED, ORDERS, TierPlace
+from tests.support.tier_process import SHORT, Point, kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from spark_tiering.care.audit.report import AuditReport
+    from spark_tiering.work.tasks import CopyOptions
+
+EXAMPLE = example_partition()
+DS = SegmentState.DELETE_SEGMENT_STARTED
+OLD_MS = 2 * DAY_MS
+"""So much later everything is old."""
+
+
+class Died(BaseException):
+    """The driver is gone at this point."""
+
+
+@contextmanager
+def dying_at(point: Point, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whatever reaches outside is counted; right after *point* nothing comes any more."""
+    counts: Counter[str] = Counter()
+
+    def passed(name: str) -> None:
+        counts[name] += 1
+        if point == Point(name, counts[name]):
+            raise Died(str(point))
+
+    def told(owner: Any, method: str, name: Callable[..., str]) -> None:
+        real = getattr(owner, method)
+
+        def call(self: Any, *args: Any, **options: Any) -> Any:
+            outcome = real(self, *args, **options)
+            passed(name(*args))
+            return outcome
+
+        patch.setattr(owner, method, call)
+
+    publish_all = EmbeddedMetadata.publish_all
+
+    def one_by_one(self: Any, events: Any, timeout_s: float) -> Any:
+        told_of = []
+        for event in events:
+            told_of += publish_all(self, [event], timeout_s)
+            passed(f"event:{SHORT[event.state]}")
+        return told_of
+
+    with monkeypatch.context() as patch:
+        patch.setattr(EmbeddedMetadata, "publish_all", one_by_one)
+        told(EmbeddedMetadata, "publish", lambda event, *_: f"event:{SHORT[event.state]}")
+        told(LocalStore, "_give_name", lambda key, *_: kind_of(key))
+        told(LocalStore, "delete", lambda key: f"deleted:{kind_of(key)}")
+        told(CarryingOut, "_came_back", lambda *_: "came-back")
+        with pytest.raises(Died):
+            yield
+
+
+def audited(place: TierPlace) -> AuditReport:
+    """An audit of a place, two days later: what is left over has been so for long."""
+    request = CareRequest(embedded=place.archive, store=place.store_settings, prefix=place.prefix)
+    with (
+        open_tier(request, now_ms=lambda: SYSTEM_CLOCK.now_ms() + OLD_MS) as tier,
+        Audit(tier, AuditOptions()) as audit,
+    ):
+        report = audit.run()
+        assert not list(audit.orphans()), "what a job may go on with is no orphan"
+        return report
+
+
+def expected_codes(place: TierPlace) -> Counter[str]:
+    """What is to be found, from what metadata and store have."""
+    found: Counter[str] = Counter()
+    there = set(place.objects())
+    for segment in place.segments():
+        keys = object_keys(segment.id, segment.start_offset, place.prefix).values()
+        if segment.state is CS:
+            is_begun = any(key in there for key in keys)
+            found["TIER-INCOMPLETE-SET" if is_begun else "TIER-COPY-UNFINISHED"] += 1
+        elif segment.state is DS:
+            found["TIER-DELETE-UNFINISHED"] += 1
+    return found
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> TierPlace:
+    """One partition with two segments that can be copied."""
+    return TierPlace(tmp_path, partitions=(ORDERS,))
+
+
+COPYING = {
+    Point("plan"): "",
+    Point("event:CS"): "the store has nothing of it",
+    Point("event:CS", 2): "the store has nothing of it",
+    Point("log"): "without indexes, rsm-manifest",
+    Point("indexes"): "without rsm-manifest",
+    Point("indexes", 2): "without rsm-manifest",
+    Point("rsm-manifest"): "all three objects are there",
+    Point("came-back"): "the store has nothing of it",
+    Point("event:CF"): "",
+    Point("rsm-manifest", 2): "all three objects are there",
+    Point("event:CF", 2): "",
+}
+"""What is said of the leftovers of a driver that died there; nothing where there may be none."""
+
+
+@pytest.mark.parametrize("point", COPYING, ids=str)
+def test_f102_f121_driver_when_it_died_while_it_copied_then_its_leftovers_are_named(
+    place: TierPlace, monkeypatch: pytest.MonkeyPatch, point: Point
+) -> None:
+    """Dirty exactly as long as something is open; Clean once the next job has gone on."""
+    with dying_at(point, monkeypatch):
+        place.run()
+    expected = expected_codes(place)
+    report = audited(place)
+    assert codes(report) == dict(expected)
+    assert report.overall is (Overall.DIRTY if expected else Overall.CLEAN)
+    said = [one.detail for one in report.findings.all()]
+    if COPYING[point]:
+        assert any(COPYING[point] in detail for detail in said), said
+    named = {one.fields["id"] for one in report.findings.all() if "id" in one.fields}
+    opened = [one for one in place.segments() if one.state is not CF]
+    assert named == {str(one.id.uuid) for one in opened}
+    place.run(later_ms=LATER_MS)
+    after = audited(place)
+    assert after.overall is Overall.CLEAN
+    assert verdicts(after) == {SetVerdict.REFERENCED: len(LISTED)}
+
+
+ENDING = [
+    Point("event:DS"), Point("deleted:rsm-manifest"), Point("deleted:indexes"),
+    Point("deleted:log"), Point("event:DF"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("point", ENDING, ids=str)
+def test_f108_f114_f115_driver_when_it_died_while_it_ended_a_copy_then_that_is_named(
+    place: TierPlace, monkeypatch: pytest.MonkeyPatch, point: Point
+) -> None:
+    """A deletion that was begun, whatever of its objects is left; after DF nothing is."""
+    with dying_at(Point("indexes"), monkeypatch):
+        place.run()
+    for path in place.file("").glob("00000000000000000000.*"):
+        path.unlink()  # by the broker: nobody can go on with its copy
+    with dying_at(point, monkeypatch):
+        place.run(later_ms=LATER_MS)
+    expected = expected_codes(place)
+    assert expected["TIER-DELETE-UNFINISHED"] == (point != Point("event:DF"))
+    report = audited(place)
+    assert codes(report) == dict(expected)
+    assert report.overall is (Overall.DIRTY if expected else Overall.CLEAN)
+    place.run(later_ms=2 * LATER_MS)
+    assert audited(place).overall is Overall.CLEAN
+
+
+def test_f122_upload_that_a_killed_writer_left_open_is_named(place: TierPlace) -> None:
+    """It is no object, and takes room all the same."""
+    place.run()
+    left = place.folder / "store" / ".rlmm-writing" / "left" / "orders-x" / "y.log"
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"half of it")
+    report = audited(place)
+    assert report.overall is Overall.DIRTY
+    assert codes(report) == {"TIER-UPLOAD-OPEN": 1}
+    assert report.uploads.examples == ("orders-x/y.log",)
+
+
+# ---------------------------------------------------------------------- a store that fails
+
+
+@pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
+@pytest.mark.parametrize("trouble", StoreTrouble)
+def test_f102_f108_f121_copy_when_the_store_failed_at_any_call_then_its_leftovers_are_named(
+    trouble: StoreTrouble, options: CopyOptions
+) -> None:
+    """By what is lacking; and once the copy is resumed and finished, nothing is."""
+    for call in range(12):
+        tier = AuditedTier(PREFIX)
+        try:
+            task = copy_task(EXAMPLE, options=options)
+            tier.say(task.segment)
+            result = run(task, failing(tier.store, {call: trouble}))
+            there = {ObjectKind(key.rpartition(".")[2]) for key in tier.store.objects}
+            report = tier.audit()
+            assert report.overall is Overall.DIRTY
+            said = "TIER-INCOMPLETE-SET" if there else "TIER-COPY-UNFINISHED"
+            assert codes(report) == {said: 1}
+            detail = next(report.findings.all()).detail
+            for kind in ObjectKind:
+                is_lacking = kind not in there
+                assert not there or (kind.value in detail.partition("without")[2]) == is_lacking
+            assert not tier.orphans
+            if not result.outcome.is_done:
+                healthy = replace(task, action=Action.RESUME)
+                assert run(healthy, tier.store).outcome.is_done
+            assert run(replace(task, action=Action.COMPLETE), tier.store).outcome is Outcome.FOUND
+            tier.say(update(task.segment.id, CF, event_timestamp_ms=0))
+            assert tier.audit().overall is Overall.CLEAN
+        finally:
+            tier.close()

@@ -1,0 +1,64 @@
+"""What tests of our plugins share: the plugins, a service beside a broker, its socket."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import signal
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+from tests.kafka.plugin import built
+from tests.kafka.tiered import METADATA_PARTITIONS
+from tests.support.serving import serving
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from contextlib import AbstractAsyncContextManager
+
+    from tests.kafka.jars import Jars
+    from tests.support.serving import Serving
+
+
+class Beside(Protocol):
+    """Starts a service at the broker that listens there, and kills it at the end."""
+
+    def __call__(self, bootstrap: str, /) -> AbstractAsyncContextManager[Serving]:
+        """One life of the service."""
+
+
+@pytest.fixture(scope="session")
+def plugins(kafka_jars: Jars) -> Path:
+    """The folders of our plugins."""
+    del kafka_jars  # who cannot run a broker cannot build for one either, and is told how
+    return built()
+
+
+@pytest.fixture
+def socket_path() -> Iterator[Path]:
+    """Where a service listens: below 108 characters, wherever tests keep their files."""
+    folder = Path(tempfile.mkdtemp(prefix="rlmm-"))
+    yield folder / "s"
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def sidecar(tmp_path: Path, socket_path: Path) -> Beside:
+    """A service that follows the metadata topic of a broker, and makes it where it is absent."""
+
+    @contextlib.asynccontextmanager
+    async def beside(bootstrap: str) -> AsyncIterator[Serving]:
+        arguments = [
+            "--bootstrap-server", bootstrap, "--mode", "serve", "--assignment", "broker",
+            "--sidecar-unix-path", str(socket_path), "--kafka-topic-is-created", "true",
+            "--kafka-topic-num-partitions", str(METADATA_PARTITIONS),
+            "--kafka-topic-replication-factor", "1", "--kafka-topic-min-isr", "1",
+        ]  # fmt: skip
+        async with serving(tmp_path, *arguments) as served:
+            yield served
+            await served.end(signal.SIGKILL)
+
+    return beside

@@ -1,0 +1,316 @@
+"""Every event of a metadata log out to a file and in again, as `rlmm tier backup` does it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from rlmm.cli.main import cli
+from rlmm.errors import ConfigError
+from rlmm.log.files import FilesLog
+from rlmm.log.folder import TOPIC
+from rlmm.partition_log.registry import LogRegistry
+from rlmm.records.records import Record
+from rlmm.records.writer import build_batch
+from spark_tiering.care.backup import importing
+from spark_tiering.care.backup.files import open_backup, writing
+from spark_tiering.care.backup.importing import import_backup
+from spark_tiering.care.backup.progress import BackupMeter
+from spark_tiering.care.backup.rows import Extent, Row
+from spark_tiering.care.opening import open_tier
+from spark_tiering.care.request import CareRequest
+from spark_tiering.tier_metadata.settings import EmbeddedAccess
+from tests.support.builders import finished, segment_id, started, tp
+from tests.support.served_metadata import ServedMetadata
+from tests.support.tier_answers import answers_in
+from tests.support.tier_command import forget_environment
+from tests.support.tier_places import begin_log, digest_of_tree
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+ODD = (
+    Record(0, 5, b"key", b"nobody understands this", (("h", b"\0"), ("n", None))),
+    Record(1, 6, b"key", None),
+)
+
+
+@pytest.fixture(autouse=True)
+def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing of the machine's own environment says anything."""
+    forget_environment(monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """An embedded log of few partitions, with copies, and records that nobody understands."""
+    folder = tmp_path / "archive"
+    asyncio.run(begin_log(folder / "log"))
+    with open_tier(CareRequest(embedded=folder)) as tier:
+        writer = tier.writer()
+        for number in range(6):
+            copy = segment_id(number, tp("orders", number))
+            writer.publish(started(copy, 0, 99, {0: 0}), 20)
+            writer.publish(finished(copy, custom_metadata=b"\0"), 20)
+    asyncio.run(append_odd(folder / "log"))
+    return folder
+
+
+async def append_odd(log: Path) -> None:
+    """What other releases may have written."""
+    async with await LogRegistry.open(log) as registry:
+        partition = await registry.partition(TOPIC, 0)
+        await partition.append(build_batch(ODD, 0), timeout_s=5)
+
+
+def backup(*arguments: object) -> Result:
+    """`rlmm tier backup`."""
+    return CliRunner().invoke(cli, ["tier", "backup", *map(str, arguments)])
+
+
+def exported(file: Path, folder: Path) -> bytes:
+    """The backup of the embedded log in *folder*."""
+    done = backup("export", file, "--embedded", folder)
+    assert done.exit_code == 0, done.output
+    return file.read_bytes()
+
+
+def records_in(folder: Path) -> dict[str, str]:
+    """The files of records of an embedded log."""
+    files = digest_of_tree(folder / "log")
+    return {name: digest for name, digest in files.items() if name.endswith(".log")}
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.jsonl.zst", "a.parquet"])
+def test_backup_when_imported_into_a_blank_place_then_its_export_is_the_same(
+    archive: Path, tmp_path: Path, name: str
+) -> None:
+    """To the byte: ids, offsets, times, keys, headers; and it is served from as before."""
+    first, blank = tmp_path / name, tmp_path / "blank"
+    content = exported(first, archive)
+    tried = backup("import", first, "--embedded", blank)
+    assert (tried.exit_code, blank.exists()) == (0, False)
+    assert "14 events would be appended" in tried.stdout
+    done = backup("import", first, "--embedded", blank, "--apply")
+    assert done.exit_code == 0, done.output
+    assert "14 events were appended" in done.stdout
+    assert "other offsets" not in done.stdout
+    assert exported(tmp_path / f"b{name[1:]}", blank) == content
+    assert answers_in(blank) == answers_in(archive)
+    with open_tier(CareRequest(embedded=blank)) as tier:
+        copy = segment_id(77, tp("orders", 0))
+        tier.writer().publish(started(copy, 100, 199, {0: 100}), 20)
+    again = backup("import", first, "--embedded", blank, "--apply")
+    assert (again.exit_code, "goes into an empty log" in again.output) == (2, True)
+
+
+def test_export_when_programs_read_it_then_everything_is_told(
+    archive: Path, tmp_path: Path
+) -> None:
+    """Bounds of each partition, what nobody understands, tombstones, and the digest."""
+    report = tmp_path / "report.json"
+    done = backup(
+        "export", tmp_path / "a.jsonl", "--embedded", archive, "--output", "json", "--report",
+        report,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told == json.loads(report.read_text())
+    assert (told["records"], told["undecodable"], told["tombstones"]) == (14, 1, 1)
+    assert sum(one["records"] for one in told["partitions"].values()) == 14
+    assert told["sha256"] == open_backup(tmp_path / "a.jsonl").footer.sha256
+    taken = backup("export", tmp_path / "a.jsonl", "--embedded", archive)
+    assert (taken.exit_code, "nothing is overwritten" in taken.output) == (2, True)
+
+
+def test_import_when_it_was_broken_off_then_the_same_command_goes_on(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a signal, at any group: what is there is not appended twice."""
+    monkeypatch.setattr(importing, "GROUP_ROWS", 3)
+    file, blank = tmp_path / "a.jsonl", tmp_path / "blank"
+    content = exported(file, archive)
+    access = EmbeddedAccess(folder=blank / "log")
+    asked = iter(["", "", "SIGTERM"])
+    report = import_backup(access, file, is_applied=True, why_stop=lambda: next(asked))
+    assert (report.stopped_by, report.appended > 0, report.is_fine) == ("SIGTERM", True, False)
+    assert "goes on behind them" in "\n".join(report.lines())
+    assert not (blank / "log").exists()
+    again = import_backup(access, file, is_applied=True)
+    assert (again.present, again.appended) == (report.appended, 14 - report.appended)
+    assert exported(tmp_path / "b.jsonl", blank) == content
+    assert [one.name for one in blank.iterdir()] == ["log"]
+
+
+def test_import_when_a_log_is_there_and_empty_then_it_keeps_who_it_is(
+    archive: Path, tmp_path: Path
+) -> None:
+    """Only where another cluster's backup is meant; the same events are there afterwards."""
+    file, begun = tmp_path / "a.jsonl", tmp_path / "begun"
+    exported(file, archive)
+    asyncio.run(begin_log(begun / "log"))
+    refused = backup("import", file, "--embedded", begun, "--apply")
+    assert (refused.exit_code, "--other-cluster" in refused.output) == (2, True)
+    done = backup("import", file, "--embedded", begun, "--apply", "--other-cluster")
+    assert done.exit_code == 0, done.output
+    assert "the backup is of" in done.stdout
+    exported(tmp_path / "b.jsonl", begun)
+    first, second = open_backup(file), open_backup(tmp_path / "b.jsonl")
+    assert first.footer == second.footer
+    assert first.header.identity != second.header.identity
+
+
+def test_import_when_the_log_cannot_take_it_then_nothing_is_appended(
+    archive: Path, tmp_path: Path
+) -> None:
+    """Another number of partitions, other events, a service: one line each."""
+    file, other, full = tmp_path / "a.jsonl", tmp_path / "other", tmp_path / "full"
+    exported(file, archive)
+    asyncio.run(begin_log(other / "log", 4))
+    shutil.copytree(archive, full)
+    with open_tier(CareRequest(embedded=full)) as tier:
+        tier.writer().publish(started(segment_id("x", tp("logs", 9)), 0, 9, {0: 0}), 20)
+    for folder, said in (
+        (other, "4 metadata partitions, the backup is of 3"),
+        (full, "a backup goes into an empty log"),
+    ):
+        before = records_in(folder)
+        refused = backup("import", file, "--embedded", folder, "--apply")
+        assert (refused.exit_code, said in refused.output) == (2, True), refused.output
+        assert records_in(folder) == before
+    with ServedMetadata() as served:
+        refused = backup("import", file, "--sidecar", served.address, "--apply")
+        assert (refused.exit_code, "no records as they are" in refused.output) == (2, True)
+        done = backup("export", tmp_path / "served.jsonl", "--sidecar", served.address)
+        assert done.exit_code == 0, done.output
+    filtered = backup("export", tmp_path / "b.jsonl", "--embedded", archive, "--topic", "orders")
+    assert (filtered.exit_code, "all topics" in filtered.output) == (2, True)
+
+
+def test_import_when_another_backup_was_begun_there_then_nothing_is_appended(
+    archive: Path, tmp_path: Path
+) -> None:
+    """Equal first records are not enough to go on behind them."""
+    exported(tmp_path / "a.jsonl", archive)
+    whole = open_backup(tmp_path / "a.jsonl")
+    rows = [row for row in whole.rows() if isinstance(row, Row)]
+    fullest = max(range(3), key=lambda place: sum(row.place == place for row in rows))
+    first, second, third = [row for row in rows if row.place == fullest][-3:]
+    for name, chosen in (("b", (first, third)), ("c", (first, second, third))):
+        with writing(tmp_path / f"{name}.jsonl", whole.header) as into:
+            for row in chosen:
+                into.add(row)
+    blank = tmp_path / "blank"
+    assert backup("import", tmp_path / "b.jsonl", "--embedded", blank, "--apply").exit_code == 0
+    before = records_in(blank)
+    refused = backup("import", tmp_path / "c.jsonl", "--embedded", blank, "--apply")
+    assert (refused.exit_code, "holds another record than" in refused.output) == (2, True)
+    assert records_in(blank) == before
+
+
+def test_import_when_the_file_is_broken_then_nothing_is_begun(
+    archive: Path, tmp_path: Path
+) -> None:
+    """One clear line before a folder is made."""
+    file = tmp_path / "a.jsonl"
+    text = exported(file, archive).decode()
+    for change in (text[: len(text) // 2], text.replace("orders", "orderz"), "{}\n", ""):
+        file.write_text(change)
+        refused = backup("import", file, "--embedded", tmp_path / "blank", "--apply")
+        assert refused.exit_code == 2
+        assert refused.output.count("\n") == 1
+        assert not (tmp_path / "blank").exists()
+
+
+def test_import_when_the_log_had_holes_then_the_new_offsets_are_told(
+    archive: Path, tmp_path: Path
+) -> None:
+    """Compaction and a trimmed head leave them; events keep their order."""
+    whole = open_backup(tmp_path / "a.jsonl") if exported(tmp_path / "a.jsonl", archive) else None
+    assert whole is not None
+    header = whole.header
+    rows = [row for row in whole.rows() if isinstance(row, Row)]
+    place = rows[0].place
+    extents = {one: Extent(extent.first_offset, extent.next_offset + 100) for one, extent in
+               header.extents.items()}  # fmt: skip
+    holed = tmp_path / "holed.jsonl"
+    with writing(holed, type(header)(header.identity, extents)) as into:
+        for row in rows:
+            moved = row.offset + (50 if row.place == place and row.offset > 0 else 0)
+            into.add(row._replace(offset=moved))
+    expected = sum(row.place == place and row.offset > 0 for row in rows)
+    for more in ((), ("--apply",)):
+        done = backup("import", holed, "--embedded", tmp_path / "blank", *more)
+        assert done.exit_code == 0, done.output
+        assert f"{expected} events" in done.stdout
+        assert f"metadata partition {place}: 51 to {50 + expected} became 1 to" in done.stdout
+
+
+def test_export_when_records_are_damaged_then_the_rest_is_written_and_it_is_told(
+    archive: Path, tmp_path: Path
+) -> None:
+    """Exit code 1, with the offsets that are lost; an import says what the backup lacks."""
+    log = next(path for path in sorted(archive.rglob("*.log")) if path.stat().st_size)
+    content = bytearray(log.read_bytes())
+    content[-3] ^= 0xFF
+    log.write_bytes(content)
+    file = tmp_path / "a.jsonl"
+    done = backup("export", file, "--embedded", archive)
+    assert (done.exit_code, "TIER-RECORDS-LOST" in done.stdout) == (1, True), done.output
+    imported = backup("import", file, "--embedded", tmp_path / "blank", "--apply")
+    assert (imported.exit_code, "TIER-RECORDS-LOST" in imported.stdout) == (1, True)
+    assert open_backup(file).footer.lost > 0
+
+
+def test_import_when_somebody_has_the_folder_then_says_so(archive: Path, tmp_path: Path) -> None:
+    """A service that runs on it must not find other events there."""
+    file = tmp_path / "a.jsonl"
+    exported(file, archive)
+
+    async def while_open() -> None:
+        log = await FilesLog.open(archive / "log")
+        try:
+            access = EmbeddedAccess(folder=archive / "log")
+            with pytest.raises(ConfigError, match="in use"):
+                await asyncio.to_thread(import_backup, access, file, is_applied=True)
+        finally:
+            await log.close()
+
+    asyncio.run(while_open())
+
+
+def test_backup_while_it_runs_then_says_how_far_it_is_beside_its_answer(
+    archive: Path, tmp_path: Path
+) -> None:
+    """On standard error, out and in."""
+    file = tmp_path / "kept.jsonl"
+    out = backup("export", file, "--embedded", archive, "--output", "json")
+    count = json.loads(out.stdout)["records"]
+    assert f"{count} of {count} offsets read" in out.stderr
+    into = backup("import", file, "--embedded", tmp_path / "other", "--apply")
+    assert f"{count} of {count} events appended" in into.stderr
+    assert f"{count} of {count} events read back" in into.stderr
+
+
+def test_export_when_sigterm_comes_then_leaves_no_file_and_nothing_half_made(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Ctrl-C does."""
+    monkeypatch.setattr(BackupMeter, "tell", lambda *_: signal.raise_signal(signal.SIGTERM))
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        result = backup("export", kept / "events.parquet", "--embedded", archive)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert result.exit_code == 143
+    assert list(kept.iterdir()) == []

@@ -1,0 +1,219 @@
+"""Events rebuilt from objects, and backups, into a topic of a real broker."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from rlmm.errors import ConfigError
+from rlmm.log.kafka.kafka_log import KafkaLog
+from rlmm.metadata.codec.encoding import encode
+from spark_tiering.care.backup import importing
+from spark_tiering.care.backup.exporting import export_backup
+from spark_tiering.care.backup.files import open_backup, writing
+from spark_tiering.care.backup.importing import import_backup
+from spark_tiering.care.backup.rows import Extent, Header, Row
+from spark_tiering.care.opening import open_tier
+from spark_tiering.care.rebuild.applying import apply
+from spark_tiering.care.rebuild.building import RebuildOptions, rebuild
+from spark_tiering.care.request import CareRequest
+from spark_tiering.care.tier import TierLog
+from spark_tiering.loop_thread import LoopThread
+from spark_tiering.stores.local_settings import LocalSettings
+from spark_tiering.tier_metadata.embedded import kafka_settings
+from spark_tiering.tier_metadata.settings import EmbeddedAccess
+from tests.kafka.clients import consumer, create_topic
+from tests.support.bucket_sets import put_set, whole_segment
+from tests.support.builders import delete_finished, delete_started, started, tp
+from tests.support.kafka_logs import delete_records, own_topic
+from tests.support.metadata_accesses import opened
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spark_tiering.care.backup.report import ExportReport
+    from spark_tiering.care.tier import Tier
+    from tests.kafka.tiered import TieredKafka
+
+COUNT = 3
+ORDERS = tp("orders", 0)
+
+
+async def own_access(kafka: TieredKafka, **settings: str) -> EmbeddedAccess:
+    """A topic of our own on a real broker, in the form of a metadata topic."""
+    topic = own_topic("care")
+    settings = {"retention.ms": "-1"} | settings
+    await create_topic(kafka.login, topic, partitions=COUNT, settings=settings)
+    return EmbeddedAccess(bootstrap_servers=kafka.bootstrap, topic=topic)
+
+
+class OfTopic:
+    """What an export needs of a tier, over the topic of *access*."""
+
+    def __init__(self, access: EmbeddedAccess) -> None:
+        self._thread = LoopThread("care-kafka")
+        self._kafka = self._thread.wait(KafkaLog.open(kafka_settings(access)))
+        self.log = TierLog(self._kafka, self._thread, 30)
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._thread.wait(self._kafka.close())
+        self._thread.close()
+
+
+def exported(access: EmbeddedAccess, file: Path) -> ExportReport:
+    """The backup of the topic of *access*."""
+    tier = OfTopic(access)
+    try:
+        return export_backup(cast("Tier", tier), file)
+    finally:
+        tier.close()
+
+
+async def test_apply_when_the_target_is_a_real_topic_then_it_has_the_segments(
+    kafka_broker: TieredKafka, tmp_path: Path
+) -> None:
+    """
+    Copies of two brokers of the same records come back as brokers had them; a second application
+    publishes nothing; what was deleted meanwhile does not come back.
+    """
+    access = await own_access(kafka_broker)
+    older = whole_segment("older", partition=ORDERS, broker_id=1, event_timestamp_ms=1)
+    newer = whole_segment("newer", partition=ORDERS, broker_id=2, event_timestamp_ms=2)
+    beside = whole_segment("beside", partition=tp("logs", 1))
+    for one in (older, newer, beside):
+        put_set(tmp_path / "store", one)
+    file = tmp_path / "events.jsonl"
+    request = CareRequest(
+        embedded=tmp_path / "nothing", store=LocalSettings(tmp_path / "store", is_made=False)
+    )
+
+    def run() -> list[tuple[int, int, int]]:
+        found = []
+        with open_tier(request) as tier:
+            rebuild(tier, file, RebuildOptions())
+            for _ in range(2):
+                told = apply(tier, file, access=access)
+                found.append((told.published, told.equal, told.refused))
+        return found
+
+    assert await asyncio.to_thread(run) == [(3, 0, 0), (0, 3, 0)]
+    async with opened(access) as metadata:
+        image = await metadata.image([ORDERS], {}, 30)
+        assert {one.id for one in image.partitions[0].segments} == {older.id, newer.id}
+        for event in (delete_started(older.id), delete_finished(older.id)):
+            await metadata.publish(event, 30)
+    assert await asyncio.to_thread(run_again, request, file, access) == (0, 2, 1)
+
+
+def run_again(request: CareRequest, file: Path, access: EmbeddedAccess) -> tuple[int, int, int]:
+    """One more application."""
+    with open_tier(request) as tier:
+        told = apply(tier, file, access=access)
+    return told.published, told.equal, told.refused
+
+
+ROWS = [
+    Row(0, 10, 1_700_000_000_000, None, encode(started("a"))),
+    Row(0, 11, 1_700_000_000_001, b"key", b"junk", (("h", b"\0"), ("n", None))),
+    Row(0, 15, 1_700_000_000_000, b"key", None),
+    Row(2, 0, 1_600_000_000_000, b"", encode(started("b"))),
+]
+
+
+def made_backup(file: Path, header: Header) -> Path:
+    """A backup of `ROWS`."""
+    with writing(file, header) as into:
+        for row in ROWS:
+            into.add(row)
+    return file
+
+
+async def test_import_when_the_target_is_a_real_topic_then_it_has_the_records(
+    kafka_broker: TieredKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Keys, times, headers and tombstones, in the order of each partition; broken off and gone on
+    with; and an export afterwards holds the same.
+    """
+    access = await own_access(kafka_broker)
+    there = await asyncio.to_thread(exported, access, tmp_path / "empty.jsonl")
+    extents = {0: Extent(10, 16), 1: Extent(0, 0), 2: Extent(0, 1)}
+    file = made_backup(tmp_path / "a.jsonl", Header(there.header.identity, extents))
+    monkeypatch.setattr(importing, "GROUP_ROWS", 2)
+    asked = iter(["", "SIGINT"])
+    broken_off = await asyncio.to_thread(
+        import_backup, access, file, is_applied=True, why_stop=lambda: next(asked)
+    )
+    assert (broken_off.appended, broken_off.stopped_by) == (2, "SIGINT")
+    report = await asyncio.to_thread(import_backup, access, file, is_applied=True)
+    assert (report.present, report.appended, report.moved, report.restamped) == (2, 2, 3, 0)
+    assert [str(run) for run in report.runs] == [
+        "metadata partition 0: 10 to 11 became 0 to 1",
+        "metadata partition 0: 15 to 15 became 2 to 2",
+    ]
+    records: list[Any] = []
+    async with consumer(kafka_broker.login, access.topic, 0) as client:
+        async with asyncio.timeout(30):
+            while len(records) < 3:
+                for found in (await client.getmany(timeout_ms=500)).values():
+                    records += found
+    assert [(r.timestamp, r.key, r.value, tuple(r.headers)) for r in records] == [
+        (row.timestamp_ms, row.key, row.value, row.headers) for row in ROWS[:3]
+    ]
+    await asyncio.to_thread(exported, access, tmp_path / "b.parquet")
+    again = [row for row in open_backup(tmp_path / "b.parquet").rows() if isinstance(row, Row)]
+    assert [row._replace(offset=0) for row in again] == [row._replace(offset=0) for row in ROWS]
+
+
+async def test_backup_of_a_real_topic_when_it_has_holes_then_they_are_told(
+    kafka_broker: TieredKafka, tmp_path: Path
+) -> None:
+    """A trimmed head and the markers of transactions; an import closes the ranks."""
+    access = await own_access(kafka_broker)
+    await committed(kafka_broker, access.topic, [b"%d" % number for number in range(5)])
+    await committed(kafka_broker, access.topic, [b"last"])
+    await delete_records(kafka_broker.login, access.topic, 0, 2)
+    report = await asyncio.to_thread(exported, access, tmp_path / "a.jsonl")
+    told = report.places[0]
+    assert (told.extent, told.records, told.control, told.lost) == (Extent(2, 8), 4, 2, 0)
+    assert "begins at offset 2" in "\n".join(report.lines())
+    target = await own_access(kafka_broker)
+    imported = await asyncio.to_thread(import_backup, target, tmp_path / "a.jsonl", is_applied=True)
+    assert (imported.appended, imported.moved) == (4, 4)
+
+
+async def committed(kafka: TieredKafka, topic: str, values: list[bytes]) -> None:
+    """A transaction in the first partition: its records, and the marker behind them."""
+    producer: Any = AIOKafkaProducer(
+        bootstrap_servers=kafka.bootstrap, transactional_id=f"{topic}-writer"
+    )
+    await producer.start()
+    try:
+        async with producer.transaction():
+            for value in values:
+                await producer.send_and_wait(topic, value, partition=0)
+    finally:
+        await producer.stop()
+
+
+async def test_import_when_the_topic_stamps_records_then_it_is_told(
+    kafka_broker: TieredKafka, tmp_path: Path
+) -> None:
+    """One that holds anything else, or would delete old records at once, is left as it is."""
+    access = await own_access(kafka_broker, **{"message.timestamp.type": "LogAppendTime"})
+    there = await asyncio.to_thread(exported, access, tmp_path / "empty.jsonl")
+    extents = {0: Extent(10, 16), 2: Extent(0, 1)}
+    file = made_backup(tmp_path / "a.jsonl", Header(there.header.identity, extents))
+    report = await asyncio.to_thread(import_backup, access, file, is_applied=True)
+    assert (report.appended, report.restamped) == (4, 4)
+    other = await own_access(kafka_broker)
+    await committed(kafka_broker, other.topic, [b"somebody else's"])
+    with pytest.raises(ConfigError, match="holds another record"):
+        await asyncio.to_thread(import_backup, other, file, is_applied=True)
+    short = await own_access(kafka_broker, **{"retention.ms": "1000"})
+    with pytest.raises(ConfigError, match="would delete what is imported"):
+        await asyncio.to_thread(import_backup, short, file, is_applied=False)

@@ -1,0 +1,348 @@
+"""
+The data source over places that lack something, or are wrong: planned and read in this process, as
+Spark's workers do it.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+from pathlib import Path
+from traceback import walk_tb
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import ConfigError, DataLost, StoreAbsent, TierUnreadable
+from spark_tiering.data_source.one_line import iterated_in_one_line, told_in_one_line
+from spark_tiering.data_source.piece_reading import read_piece
+from spark_tiering.keys import ObjectKind
+from spark_tiering.segments.findings import SegmentPart
+from spark_tiering.storage import TierStorage
+from tests.support.data_reading import planned, rows_read
+from tests.support.read_tiers import (
+    PREFIX,
+    embedded,
+    path_of,
+    store_in,
+    tier_in,
+    usual_log,
+)
+from tests.support.sealed_segments import IDS, KeyFiles, seal_segment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spark_tiering.stores.local import LocalStore
+    from tests.support.written_logs import WrittenLog
+
+
+@pytest.fixture
+def log() -> WrittenLog:
+    """What is read."""
+    return usual_log()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> LocalStore:
+    """Where objects are."""
+    return store_in(tmp_path)
+
+
+@pytest.fixture
+def tier(log: WrittenLog, tmp_path: Path) -> dict[str, str]:
+    """The options of a tier that has all of the log."""
+    return tier_in(tmp_path, log)
+
+
+# ------------------------------------------------------------------------------- what is lost
+
+
+def test_gap_when_a_segment_is_missing_then_it_is_an_error_or_left_out(
+    log: WrittenLog, tier: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """By name and offsets; the other rows are all there where losses are borne."""
+    gone = log.tiered[2]
+    path_of(tier, gone, ObjectKind.MANIFEST).unlink()
+    told = f"orders-0: no offsets {gone.start_offset} to {gone.last_offset}"
+    with pytest.raises(DataLost, match=f"{told}: no segment of the tier has them"):
+        rows_read(tier)
+    left = rows_read({**tier, "failOnDataLoss": "false"})
+    assert left == [*log.rows(0, gone.start_offset), *log.rows(gone.last_offset + 1)]
+    offsets = gone.last_offset - gone.start_offset + 1
+    assert f"{offsets} offsets are left out: {told}" in caplog.text
+
+
+def test_gap_when_committed_rows_are_read_then_none_of_an_undecided_transaction_is_given(
+    log: WrittenLog, tier: dict[str, str]
+) -> None:
+    """Markers may have been in what is missing."""
+    gone = log.tiered[2]
+    path_of(tier, gone, ObjectKind.MANIFEST).unlink()
+    options = {**tier, "isolationLevel": "read_committed"}
+    with pytest.raises(DataLost):
+        rows_read(options)
+    found = rows_read({**options, "failOnDataLoss": "false"})
+    assert not set(found) - set(log.rows(committed=True))
+    behind = gone.last_offset + 1
+    assert [row for row in found if row.offset >= behind] == log.rows(behind, committed=True)
+    assert found[0] == log.rows()[0]
+
+
+def test_expired_when_a_start_lies_below_the_tier_then_it_is_named(
+    log: WrittenLog, tier: dict[str, str]
+) -> None:
+    """`earliest` is what is there; an offset that is named is meant."""
+    gone = log.tiered[0]
+    for kind in ObjectKind:
+        path_of(tier, gone, kind).unlink()
+    first = log.tiered[1].start_offset
+    assert rows_read(tier) == log.rows(first)
+    options = {**tier, "startingOffsets": '{"orders": {"0": 2}}'}
+    with pytest.raises(DataLost, match=f"no offsets 2 to {first - 1}: they lie below all"):
+        rows_read(options)
+    assert rows_read({**options, "failOnDataLoss": "false"}) == log.rows(first)
+
+
+def test_end_when_it_lies_behind_the_tier_then_it_is_named(
+    log: WrittenLog, tier: dict[str, str]
+) -> None:
+    """What is not tiered yet is not silently left out."""
+    end = log.tier_end
+    options = {**tier, "endingOffsets": f'{{"orders": {{"0": {end + 10}}}}}'}
+    with pytest.raises(DataLost, match=f"no offsets {end} to {end + 9}: they lie behind all"):
+        rows_read(options)
+
+
+def test_start_when_it_lies_behind_the_tier_then_it_is_named(
+    log: WrittenLog, tier: dict[str, str]
+) -> None:
+    """An offset of another topic, or one that was not tiered yet: no empty answer."""
+    end = log.tier_end
+    options = {**tier, "startingOffsets": f'{{"orders": {{"0": {end + 7}}}}}'}
+    with pytest.raises(DataLost, match=f"no offsets {end} to {end + 6}: they lie behind all"):
+        rows_read(options)
+    assert rows_read({**options, "failOnDataLoss": "false"}) == []
+
+
+def test_object_when_it_vanishes_after_planning_then_it_is_lost_by_name(
+    log: WrittenLog, tier: dict[str, str]
+) -> None:
+    """Retention at work while a query runs; rows that came before are right."""
+
+    shares, reading = planned(tier)
+    gone = log.tiered[3]
+    path_of(tier, gone, ObjectKind.LOG).unlink()
+    pieces = [piece for share in shares for piece in share]
+    with pytest.raises(DataLost, match=r"TIER-OBJECT-MISSING.*when this was planned"):
+        list(read_piece(pieces[3], reading))
+    assert list(read_piece(pieces[2], reading))
+
+
+def test_topic_when_nothing_is_there_of_it_then_it_is_a_mistake(tier: dict[str, str]) -> None:
+    """And no empty answer; a pattern may match nothing."""
+    with pytest.raises(ConfigError, match="nothing is there of payments"):
+        rows_read({**tier, "subscribe": "orders,payments"})
+    without = {name: value for name, value in tier.items() if name != "subscribe"}
+    with pytest.raises(ConfigError, match="nothing is there of orders-4"):
+        rows_read({**without, "assign": '{"orders": [0, 4]}'})
+    assert rows_read({**without, "subscribePattern": "nothing.*"}) == []
+
+
+# ----------------------------------------------------------------------------- what is wrong
+
+
+def damage(tier: dict[str, str], log: WrittenLog, what: str) -> None:
+    """Do something to the second segment."""
+    segment, other = log.tiered[1], log.tiered[2]
+    path = path_of(tier, segment, ObjectKind.LOG)
+    content = bytearray(path.read_bytes())
+    manifest = path_of(tier, segment, ObjectKind.MANIFEST)
+    match what:
+        case "cut object":
+            path.write_bytes(content[:-30])
+        case "object of another segment":
+            path.write_bytes(path_of(tier, other, ObjectKind.LOG).read_bytes()[: len(content)])
+        case "changed byte":
+            content[len(content) // 2] ^= 1
+            path.write_bytes(content)
+        case "manifest of another segment":
+            manifest.write_bytes(path_of(tier, other, ObjectKind.MANIFEST).read_bytes())
+        case "manifest that is none":
+            manifest.write_bytes(b"<html>not found</html>")
+        case "empty manifest":
+            manifest.write_bytes(b"")
+
+
+@pytest.mark.parametrize(
+    ("what", "code"),
+    [
+        ("cut object", "TIER-OBJECT-LENGTH"),
+        ("object of another segment", "TIER-(BATCH-DAMAGED|OBJECT-LENGTH)"),
+        ("changed byte", "TIER-BATCH-DAMAGED"),
+        ("manifest of another segment", "TIER-MANIFEST-MALFORMED"),
+        ("manifest that is none", "TIER-MANIFEST-MALFORMED"),
+        ("empty manifest", "TIER-MANIFEST-MALFORMED"),
+    ],
+)
+def test_bad_input_when_it_is_read_then_one_line_names_it_and_no_row_is_wrong(
+    what: str, code: str, log: WrittenLog, tier: dict[str, str]
+) -> None:
+    """Whatever happened to a segment."""
+    damage(tier, log, what)
+    with pytest.raises(TierUnreadable, match=code) as told:
+        rows_read(tier)
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("what", ["manifest of another segment", "manifest that is none"])
+def test_bad_input_when_a_plan_trusts_the_metadata_then_the_manifest_is_refused_where_it_is_read(
+    what: str, log: WrittenLog, tier: dict[str, str], tmp_path: Path
+) -> None:
+    """The list of segments is right, and one of their manifests is not."""
+    embedded(tmp_path / "archive", log.tiered)
+    damage(tier, log, what)
+    with pytest.raises(TierUnreadable, match="TIER-MANIFEST"):
+        rows_read({**tier, "embedded": str(tmp_path / "archive")})
+
+
+def test_unknown_compression_when_it_is_met_then_it_is_named(
+    log: WrittenLog, tier: dict[str, str]
+) -> None:
+    """A codec of a future Kafka: the batch is whole, and nobody here can read it."""
+    path = path_of(tier, log.tiered[1], ObjectKind.LOG)
+    content = bytearray(path.read_bytes())
+    content[22] = content[22] & ~0x07 | 0x07
+    path.write_bytes(content)
+    with pytest.raises(TierUnreadable, match=r"TIER-BATCH-DAMAGED.*unknown-compression"):
+        rows_read({**tier, "verify": "none"})
+
+
+def test_wrong_index_when_it_leads_into_the_middle_of_a_batch_then_it_is_named(
+    log: WrittenLog, store: LocalStore, tmp_path: Path
+) -> None:
+    """Rows between would be missing: the log itself contradicts."""
+
+    report = log.reports[1]
+    parts = log.parts(report)
+    index = bytearray(parts[SegmentPart.OFFSET_INDEX])
+    index[-1] ^= 1
+    parts[SegmentPart.OFFSET_INDEX] = bytes(index)
+    TierStorage(store).copy(log.metadata(report), parts)
+    options = {"store": str(tmp_path / "tier"), "subscribe": "orders", "maxPartitionBytes": "300"}
+    with pytest.raises(TierUnreadable, match=r"TIER-(INDEX-WRONG|BATCH-DAMAGED)"):
+        rows_read(options)
+    del options["maxPartitionBytes"]
+    assert rows_read(options) == log.rows(report.segment.base_offset, report.segment.next_offset)
+
+
+def test_log_when_it_ends_within_a_batch_then_it_is_named_and_what_came_before_is_right(
+    log: WrittenLog, store: LocalStore, tmp_path: Path
+) -> None:
+    """As somebody has copied it: the object is as long as its manifest says."""
+    report = log.reports[1]
+    parts = log.parts(report)
+    parts[SegmentPart.LOG] = parts[SegmentPart.LOG][:-20]
+    segment = replace(log.metadata(report), size_bytes=len(parts[SegmentPart.LOG]))
+    TierStorage(store).copy(segment, parts)
+    options = {"store": str(tmp_path / "tier"), "subscribe": "orders"}
+    with pytest.raises(TierUnreadable, match=r"TIER-BATCH-DAMAGED.*torn"):
+        rows_read(options)
+    first = report.segment.base_offset
+    bounds = {"endingOffsets": f'{{"orders": {{"0": {first + 5}}}}}'}
+    assert rows_read({**options, **bounds}) == log.rows(first, first + 5)
+
+
+@pytest.mark.parametrize("part", [SegmentPart.PRODUCER_SNAPSHOT, SegmentPart.TXN_INDEX])
+def test_state_of_transactions_when_it_cannot_be_read_then_committed_rows_are_refused(
+    part: SegmentPart, log: WrittenLog, store: LocalStore, tmp_path: Path
+) -> None:
+    """Nobody may be given aborted records for want of an index; the others need none."""
+    for report in log.reports:
+        parts = log.parts(report)
+        if part in parts:
+            parts[part] = parts[part][:-1]
+        TierStorage(store).copy(log.metadata(report), parts)
+    options = {"store": str(tmp_path / "tier"), "subscribe": "orders"}
+    assert rows_read(options) == log.rows()
+    with pytest.raises(TierUnreadable, match="TIER-INDEX-WRONG"):
+        rows_read({**options, "isolationLevel": "read_committed"})
+
+
+def test_index_when_it_says_little_then_what_lies_behind_its_places_is_read_as_well(
+    log: WrittenLog, store: LocalStore, tmp_path: Path
+) -> None:
+    """
+    Entries may be far above the batches that they point to, and are right all the same: a look-up
+    by them begins early, and says nothing of where an offset ends.
+    """
+    report = log.reports[1]
+    parts = log.parts(report)
+    index = parts[SegmentPart.OFFSET_INDEX]
+    entries = [*struct.iter_unpack(">ii", index)]
+    base, behind = report.segment.base_offset, report.segment.next_offset or 0
+    least = behind - base - len(entries)
+    assert len(entries) > 3
+    parts[SegmentPart.OFFSET_INDEX] = b"".join(
+        struct.pack(">ii", least + number, position) for number, (_, position) in enumerate(entries)
+    )
+    TierStorage(store).copy(log.metadata(report), parts)
+    options = {"store": str(tmp_path / "tier"), "subscribe": "orders"}
+    for last in range(base + 1, behind, 7):
+        bounds = {"endingOffsets": f'{{"orders": {{"0": {last}}}}}'}
+        assert rows_read({**options, **bounds}) == log.rows(base, last)
+    assert rows_read({**options, "minPartitions": "4"}) == log.rows(base, behind)
+
+
+def test_foreign_bucket_when_it_is_named_then_it_holds_nothing_of_the_topic(
+    tmp_path: Path,
+) -> None:
+    """Files of anybody's; and a folder that is not there is another matter."""
+    foreign = tmp_path / "foreign"
+    (foreign / "photos/2024").mkdir(parents=True)
+    (foreign / "photos/2024/a.jpg").write_bytes(b"x")
+    (foreign / "orders-xyz.rsm-manifest").write_bytes(b"{}")
+    options = {"store": str(foreign), "subscribe": "orders"}
+    with pytest.raises(ConfigError, match="nothing is there of orders"):
+        rows_read(options)
+    with pytest.raises(StoreAbsent):
+        rows_read({**options, "store": str(tmp_path / "nowhere")})
+
+
+def test_encrypted_segments_when_a_key_ring_is_named_then_they_are_read_and_else_named(
+    log: WrittenLog, store: LocalStore, tier: dict[str, str], tmp_path: Path
+) -> None:
+    """Each with the key that it was written with; planning needs none but for transactions."""
+    keys = KeyFiles(tmp_path / "keys")
+    for number, segment in enumerate(log.tiered):
+        seal_segment(store, segment, PREFIX, IDS[number % 2])
+    options = {**tier, "keyRing": str(keys.ring)}
+    assert rows_read(options) == log.rows()
+    committed = {**options, "isolationLevel": "read_committed", "maxPartitionBytes": "900"}
+    assert rows_read(committed) == log.rows(committed=True)
+    assert planned(tier)[0]
+    with pytest.raises(TierUnreadable, match=f"TIER-OBJECT-ENCRYPTED.*{IDS[0]}.*no key ring"):
+        rows_read(tier)
+    keys.write({IDS[0]: "", IDS[1]: IDS[0]})
+    with pytest.raises(TierUnreadable, match="TIER-KEY-WRONG"):
+        rows_read(options)
+
+
+def test_error_when_it_leaves_then_nothing_that_led_to_it_goes_with_it() -> None:
+    """Spark shows what is raised: a line, and no story."""
+
+    def fail() -> Iterator[int]:
+        try:
+            Path("/nowhere").read_bytes()
+        except OSError as error:
+            msg = "in one line"
+            raise ConfigError(msg) from error
+        yield 1
+
+    for called in (told_in_one_line(lambda: next(fail())), lambda: [*iterated_in_one_line(fail())]):
+        with pytest.raises(ConfigError, match="in one line") as told:
+            called()
+        assert told.value.__cause__ is None
+        assert told.value.__suppress_context__
+        frames = [frame.f_code.co_name for frame, _ in walk_tb(told.value.__traceback__)]
+        assert "fail" not in frames

@@ -1,0 +1,273 @@
+"""
+The data source over every place that tells of segments, and over places that are wrong: planned and
+read in this process, as Spark's workers do it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import ConfigError, DataLost
+from rlmm.metadata.events import SegmentUpdate
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.care.opening import open_tier
+from spark_tiering.care.request import CareRequest
+from spark_tiering.data_source.extents import LogFile
+from spark_tiering.data_source.options import parse_options
+from spark_tiering.data_source.query_planning import QueryPlanner
+from spark_tiering.frozen.document import format_plan
+from spark_tiering.frozen.parquet import format_parquet
+from spark_tiering.frozen.question import Bounds
+from spark_tiering.keys import ObjectKind
+from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
+from spark_tiering.tier_metadata.opening import open_metadata_access
+from tests.support.data_reading import planned, rows_read
+from tests.support.read_tiers import (
+    PREFIX,
+    TIMEOUT_S,
+    embedded,
+    frozen,
+    path_of,
+    publish,
+    store_in,
+    tier_in,
+    usual_log,
+)
+from tests.support.served_metadata import ServedMetadata
+from tests.support.written_logs import WrittenLog
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spark_tiering.stores.local import LocalStore
+
+
+@pytest.fixture
+def log() -> WrittenLog:
+    """What is read."""
+    return usual_log()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> LocalStore:
+    """Where objects are."""
+    return store_in(tmp_path)
+
+
+@pytest.fixture
+def tier(log: WrittenLog, tmp_path: Path) -> dict[str, str]:
+    """The options of a tier that has all of the log."""
+    return tier_in(tmp_path, log)
+
+
+def test_manifests_when_nothing_else_runs_then_the_tier_is_read_by_them(
+    log: WrittenLog, tier: dict[str, str]
+) -> None:
+    """All rows; and of committed ones those whose fate is known."""
+    assert rows_read(tier) == log.rows()
+    committed = rows_read({**tier, "isolationLevel": "read_committed"})
+    assert committed == log.rows(committed=True)
+    assert 0 < len(committed) < len(log.rows())
+
+
+def test_service_when_it_is_asked_then_only_what_its_metadata_says_is_read(
+    log: WrittenLog, tier: dict[str, str]
+) -> None:
+    """Objects of which it knows nothing yet are not: their copy was never finished."""
+    with ServedMetadata() as served:
+        publish(open_metadata_access(served.access), log.tiered[:3])
+        options = {**tier, "sidecar": served.address}
+        assert rows_read(options) == log.rows(0, log.tiered[3].start_offset)
+
+
+def test_embedded_log_when_it_is_named_then_it_is_read_as_it_is_now(
+    log: WrittenLog, tier: dict[str, str], tmp_path: Path
+) -> None:
+    """As copy jobs keep it."""
+    embedded(tmp_path / "archive", log.tiered)
+    assert rows_read({**tier, "embedded": str(tmp_path / "archive")}) == log.rows()
+
+
+@pytest.mark.parametrize("form", ["json", "parquet"])
+def test_plan_when_it_is_frozen_then_later_segments_change_nothing(
+    form: str, log: WrittenLog, store: LocalStore, tier: dict[str, str], tmp_path: Path
+) -> None:
+    """The same rows however it is cut, of either form of the file."""
+    request = embedded(tmp_path / "archive", log.tiered)
+    plan = frozen(request, topics=("orders",))
+    file = tmp_path / f"plan.{form}"
+    file.write_bytes(format_plan(plan) if form == "json" else format_parquet(plan))
+    del tier["subscribe"]
+    options = {**tier, "plan": str(file), "planToken": plan.token}
+    expected, before = log.rows(), len(log.tiered)
+    log.fill(20)
+    log.into_store(store, PREFIX)
+    assert len(log.tiered) > before
+    assert rows_read(options) == expected
+    assert rows_read({**options, "minPartitions": "9"}) == expected
+    with pytest.raises(ConfigError, match="another plan than the one of planToken"):
+        rows_read({**options, "planToken": "rlmm-plan-1.other"})
+
+
+def test_plan_when_its_bounds_cut_segments_then_committed_rows_are_decided_within_them(
+    log: WrittenLog, tier: dict[str, str], tmp_path: Path
+) -> None:
+    """Markers behind the plan's end stand in the index of the very segment that it cuts."""
+    request = embedded(tmp_path / "archive", log.tiered)
+    file = tmp_path / "plan.json"
+    for behind in range(20, log.stable_end, 37):
+        plan = frozen(request, bounds=Bounds(from_offset=10, to_offset=behind))
+        file.write_bytes(format_plan(plan))
+        options = {**tier, "plan": str(file), "isolationLevel": "read_committed"}
+        found = rows_read(options)
+        expected = log.rows(10, behind, committed=True)
+        # A plan that ends inside a transaction does not know what became of it.
+        assert found == expected[: len(found)]
+        assert len(found) == len(expected) or log.tiered[-1].last_offset >= behind
+
+
+def test_plan_when_it_was_asked_for_more_than_there_is_then_what_is_expired_is_named(
+    log: WrittenLog, tier: dict[str, str], tmp_path: Path
+) -> None:
+    """What lies behind the tier is no loss, it was said when the plan was made."""
+    request = embedded(tmp_path / "archive", log.tiered[1:])
+    plan = frozen(request, bounds=Bounds(from_offset=0, to_offset=log.tier_end + 500))
+    file = tmp_path / "plan.json"
+    file.write_bytes(format_plan(plan))
+    options = {**tier, "plan": str(file)}
+    first = log.tiered[1].start_offset
+    with pytest.raises(DataLost, match=f"orders-0: no offsets 0 to {first - 1}: expired"):
+        rows_read(options)
+    assert rows_read({**options, "failOnDataLoss": "false"}) == log.rows(first)
+    behind = frozen(request, bounds=Bounds(from_offset=first, to_offset=log.tier_end + 500))
+    file.write_bytes(format_plan(behind))
+    assert rows_read(options) == log.rows(first)
+
+
+def test_log_folders_when_a_broker_noted_its_high_watermark_then_it_is_read_up_to_there(
+    log: WrittenLog, tmp_path: Path
+) -> None:
+    """Rolled segments and of the active one what cannot be taken back any more."""
+    log.append(3)
+    log.append(3)
+    until, end = log.next_offset, log.rows
+    log.append(5)
+    log.into_folder(tmp_path / "logs", high_watermark=until)
+    options = {"logDirs": str(tmp_path / "logs"), "subscribe": "orders"}
+    found = rows_read(options)
+    assert len(found) == len(end()) + 6
+    assert found[: len(end())] == end()
+    assert found[-1].offset == until - 1
+    committed = rows_read({**options, "isolationLevel": "read_committed"})
+    assert committed == [row for row in log.rows(committed=True) if row.offset < until]
+    shutil.rmtree(tmp_path / "logs")
+    early = log.tiered[-1].start_offset + 2
+    log.into_folder(tmp_path / "logs", high_watermark=early)
+    assert rows_read(options) == log.rows(0, early)
+    shutil.rmtree(tmp_path / "logs")
+    log.into_folder(tmp_path / "logs")
+    assert rows_read(options) == end()
+
+
+def test_log_folders_when_records_were_deleted_then_they_are_not_read(
+    log: WrittenLog, tmp_path: Path
+) -> None:
+    """The first segment has them still; the broker's note says that they are gone."""
+    log.into_folder(tmp_path / "logs")
+    (tmp_path / "logs/log-start-offset-checkpoint").write_text("0\n1\norders 0 17\n")
+    options = {"logDirs": str(tmp_path / "logs"), "subscribe": "orders"}
+    assert rows_read(options) == log.rows(17)
+    with pytest.raises(DataLost, match="no offsets 3 to 16"):
+        rows_read({**options, "startingOffsets": '{"orders": {"0": 3}}'})
+
+
+def test_log_folders_when_one_has_two_replicas_then_the_farther_one_is_read(
+    log: WrittenLog, tmp_path: Path
+) -> None:
+    """Each row once."""
+    log.into_folder(tmp_path / "a")
+    log.fill(20)
+    log.into_folder(tmp_path / "b")
+    options = {"logDirs": f"{tmp_path / 'a'},{tmp_path / 'b'}", "subscribe": "orders"}
+    found, _ = planned(options)
+    places = {piece.extent.place for share in found for piece in share}
+    assert {one.folder for one in places if isinstance(one, LogFile)} == {
+        str(tmp_path / "b/orders-0")
+    }
+    assert rows_read(options) == log.rows()
+
+
+def test_partitions_when_there_are_several_then_each_is_read_by_its_own_bounds(
+    store: LocalStore, tmp_path: Path
+) -> None:
+    """Topics by a pattern, and a partition that has nothing in the range."""
+    logs = [WrittenLog(5, "orders", 0), WrittenLog(6, "orders", 1), WrittenLog(7, "payments", 0)]
+    for log in logs:
+        log.fill(20)
+        log.into_store(store)
+    tier = {"store": str(tmp_path / "tier")}
+    expected = [row for log in logs for row in log.rows()]
+    assert rows_read({**tier, "subscribePattern": "ord.*|pay.*"}) == expected
+    one = logs[1]
+    assert rows_read({**tier, "assign": '{"orders": [1]}'}) == one.rows()
+    bounds = {
+        "startingOffsets": '{"orders": {"0": 9, "1": -2}}',
+        "endingOffsets": '{"orders": {"0": 9, "1": -1}}',
+    }
+    assert rows_read({**tier, "subscribe": "orders", **bounds}) == one.rows()
+
+
+def test_prefix_f125_when_it_was_changed_then_a_plan_finds_objects_of_both(
+    log: WrittenLog, store: LocalStore, tmp_path: Path
+) -> None:
+    """F125: old objects stay where they are; their metadata says where that is."""
+    log.into_store(store, "old/")
+    custom = format_custom_metadata(CustomMetadata(1, "old/", None))
+    old = [replace(one, custom_metadata=custom) for one in log.tiered]
+    folder = tmp_path / "archive"
+    with open_tier(CareRequest(embedded=folder)) as opened:
+        for segment in old:
+            started = replace(segment, state=SegmentState.COPY_SEGMENT_STARTED)
+            opened.writer().publish(started, TIMEOUT_S)
+            finished = SegmentState.COPY_SEGMENT_FINISHED
+            update = SegmentUpdate(segment.id, 7, 1, custom, finished)
+            opened.writer().publish(update, TIMEOUT_S)
+    options = {"store": str(tmp_path / "tier"), "prefix": "new/", "embedded": str(folder)}
+    assert rows_read({**options, "subscribe": "orders"}) == log.rows()
+
+
+def test_two_topics_of_one_name_when_nobody_says_which_then_they_are_not_mixed(
+    log: WrittenLog, store: LocalStore, tier: dict[str, str]
+) -> None:
+    """A topic that was made anew has other records under the same offsets."""
+    other = WrittenLog(9)
+    other.id = replace(other.id, topic_id=type(other.id.topic_id)(bytes(range(16))))
+    other.fill(15)
+    other.into_store(store, PREFIX)
+    with pytest.raises(ConfigError, match="2 topics have had the name orders"):
+        rows_read(tier)
+    wanted = f'{{"orders": "{other.id.topic_id}"}}'
+    assert rows_read({**tier, "topicIds": wanted}) == other.rows()
+
+
+def test_listing_when_it_is_made_again_then_known_manifests_are_not_read_again(
+    log: WrittenLog, store: LocalStore, tier: dict[str, str]
+) -> None:
+    """A stream lists before each batch; what it knows it does not ask for."""
+    planner = QueryPlanner(parse_options(tier, is_streaming=True))
+    (before,) = planner.listing().held
+    manifests = [path_of(tier, segment, ObjectKind.MANIFEST) for segment in log.tiered]
+    contents = [path.read_bytes() for path in manifests]
+    for path in manifests:
+        path.write_bytes(b"{}")
+    assert planner.listing().held == (before,)
+    for path, content in zip(manifests, contents, strict=True):
+        path.write_bytes(content)
+    log.fill(20)
+    log.into_store(store, PREFIX)
+    (after,) = planner.listing().held
+    assert after.next_offset == log.tier_end > before.next_offset

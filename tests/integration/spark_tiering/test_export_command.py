@@ -1,0 +1,411 @@
+"""`rlmm tier export`: plans of what was really copied, whoever is asked, and made again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from rlmm.cli.demo_service import DemoService
+from rlmm.cli.main import cli
+from rlmm.metadata.events import SegmentUpdate
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.frozen.plan_files import require_plan
+from spark_tiering.frozen.tokens import parse_token
+from spark_tiering.tier_metadata.opening import open_metadata_access
+from tests.support.shared_history import START_MS, STEP_MS, SharedHistory, write_folder
+from tests.support.tier_command import Command, forget_environment, trees
+from tests.support.tier_places import ORDERS, TierPlace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from click.testing import Result
+
+HISTORY = SharedHistory()
+
+
+def export(*arguments: str) -> Result:
+    """The command, in this process."""
+    return CliRunner().invoke(cli, ["tier", "export", *arguments])
+
+
+def codes(result: Result) -> list[str]:
+    """Of the findings in a report that was asked for as JSON."""
+    return [one["code"] for one in json.loads(result.stdout)["findings"]]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TierPlace:
+    """Two partitions of two segments each, copied by a job."""
+    forget_environment(monkeypatch, tmp_path)
+    made = TierPlace(tmp_path)
+    made.run()
+    made.check_clean()
+    return made
+
+
+@pytest.fixture
+def flags(place: TierPlace) -> list[str]:
+    """Metadata and store of that place."""
+    return ["--embedded", str(place.archive), *Command(place).store]
+
+
+# -------------------------------------------------------------------------------------- made
+
+
+def test_export_when_copies_are_there_then_the_plan_names_their_objects(
+    place: TierPlace, flags: list[str], tmp_path: Path
+) -> None:
+    """Every key of the plan is an object of the store; and nothing was changed by asking."""
+    before = trees(place)
+    result = export(*flags, "--topic", "orders", "--save", str(tmp_path / "plan.json"))
+    assert result.exit_code == 0, result.output
+    plan = require_plan(tmp_path / "plan.json")
+    assert [one.partition for one in plan.partitions] == [ORDERS]
+    rows = list(plan.segments)
+    assert [(one.read_first, one.read_last) for one in rows] == [
+        (one.start_offset, one.last_offset)
+        for one in place.segments()
+        if one.id.partition == ORDERS
+    ]
+    for row in rows:
+        for key in (row.log_key, row.indexes_key, row.manifest_key):
+            assert (place.folder / "store" / key).is_file(), key
+    said = result.stdout
+    assert f"{len(rows)} ranges" in said
+    assert "tiered up to offset" in said
+    assert plan.token in said
+    assert trees(place) == before
+
+
+def test_export_when_each_source_is_asked_then_plans_are_equal_to_the_byte(
+    place: TierPlace, flags: list[str], tmp_path: Path
+) -> None:
+    """An embedded log, and copies of its folders."""
+    shutil.copytree(place.archive / "log", tmp_path / "copied")
+    store = Command(place).store
+    for name, source in {
+        "embedded": flags,
+        "copied": ["--log-dirs", str(tmp_path / "copied"), *store],
+    }.items():
+        for suffix in ("json", "parquet"):
+            result = export(*source, "--save", str(tmp_path / f"{name}.{suffix}"))
+            assert result.exit_code == 0, result.output
+    for suffix in ("json", "parquet"):
+        one, other = (tmp_path / f"{name}.{suffix}" for name in ("embedded", "copied"))
+        assert one.read_bytes() == other.read_bytes()
+    assert require_plan(tmp_path / "copied.parquet") == require_plan(tmp_path / "embedded.json")
+
+
+def test_export_when_manifests_alone_are_asked_then_the_same_is_read(
+    place: TierPlace, flags: list[str], tmp_path: Path
+) -> None:
+    """The metadata is away; what is in the bucket is enough to read by."""
+    export(*flags, "--save", str(tmp_path / "whole.json"))
+    shutil.rmtree(place.archive)
+    result = export(
+        "--from-manifests", *Command(place).store, "--no-spark", "--save", str(tmp_path / "m.json")
+    )
+    assert result.exit_code == 0, result.output
+    whole, plan = require_plan(tmp_path / "whole.json"), require_plan(tmp_path / "m.json")
+    assert [replace(one, txn_index_empty=True) for one in plan.segments] == [
+        replace(one, txn_index_empty=True) for one in whole.segments
+    ]
+    assert plan.kind == "manifests"
+    assert plan.positions == {}
+
+
+def test_export_when_a_manifest_is_damaged_then_it_is_named_and_found(
+    place: TierPlace, tmp_path: Path
+) -> None:
+    """What it held is a gap in the plan, and the reader of the plan is told why."""
+    manifest = min((place.folder / "store").rglob("orders-*/*/*.rsm-manifest"))
+    manifest.write_bytes(manifest.read_bytes()[:-20])
+    result = export(
+        "--from-manifests", *Command(place).store, "--no-spark", "--range", "orders-3@0:10000",
+        "--output", "json", "--save", str(tmp_path / "plan.json"),
+    )  # fmt: skip
+    assert result.exit_code == 1, result.output
+    assert codes(result) == ["TIER-PLAN-GAP", "TIER-PLAN-GAP", "TIER-PLAN-UNTOLD"]
+    (warning,) = require_plan(tmp_path / "plan.json").warnings
+    assert manifest.name in warning
+
+
+def test_export_when_something_is_missing_then_fails_only_where_that_is_asked(
+    flags: list[str],
+) -> None:
+    """A job of every night decides by the exit code."""
+    asked = ["--range", "orders-3@0:10000", "--output", "json"]
+    assert export(*flags, *asked).exit_code == 0
+    result = export(*flags, *asked, "--fail-on-gap")
+    assert result.exit_code == 1
+    assert codes(result)[-1] == "TIER-PLAN-GAP"
+    gap = json.loads(result.stdout)["findings"][-1]["fields"]
+    assert gap["reason"] == "not-tiered-yet"
+    assert gap["next_offset"] == 10_000
+    assert export(*flags, "--fail-on-gap").exit_code == 0
+
+
+def test_export_when_the_plan_is_for_standard_output_then_nothing_else_is_there(
+    flags: list[str], tmp_path: Path
+) -> None:
+    """To be piped; the summary goes where people look."""
+    result = export(*flags, "--save", "-")
+    assert result.exit_code == 0, result.output
+    (tmp_path / "plan.json").write_bytes(result.stdout_bytes)
+    plan = require_plan(tmp_path / "plan.json")
+    assert plan.token in result.stderr
+    again = export(*flags, "--save", "-", "--format", "parquet")
+    (tmp_path / "plan.parquet").write_bytes(again.stdout_bytes)
+    assert require_plan(tmp_path / "plan.parquet") == plan
+
+
+# ------------------------------------------------------------------------------- since, token
+
+
+def test_export_when_asked_what_is_new_then_only_that_is_planned(
+    place: TierPlace, flags: list[str], tmp_path: Path
+) -> None:
+    """By the file, or by the token alone, which both know what was asked."""
+    first, whole = str(tmp_path / "first.json"), str(tmp_path / "whole.json")
+    middle = place.segments()[0].last_offset + 1
+    assert export(*flags, "--range", f"orders-3@:{middle}", "--save", first).exit_code == 0
+    assert export(*flags, "--topic", "orders", "--save", whole).exit_code == 0
+    token = require_plan(tmp_path / "first.json").token
+    for number, since in enumerate((first, token)):
+        file = tmp_path / f"new-{number}.json"
+        result = export(*flags, "--since", since, "--save", str(file))
+        assert result.exit_code == 0, result.output
+        new = require_plan(file)
+        rows = [*require_plan(tmp_path / "first.json").segments, *new.segments]
+        assert rows == list(require_plan(tmp_path / "whole.json").segments)
+        assert new.since == token
+        again = export(*flags, "--since", str(file), "--output", "json")
+        assert json.loads(again.stdout)["sums"]["ranges"] == 0
+    assert (tmp_path / "new-0.json").read_bytes() == (tmp_path / "new-1.json").read_bytes()
+
+
+def test_export_when_a_token_is_named_then_its_plan_is_made_again_to_the_byte(
+    place: TierPlace, flags: list[str], tmp_path: Path
+) -> None:
+    """Whatever became of its segments meanwhile; also of what was new since another plan."""
+    files = {name: tmp_path / f"{name}.json" for name in ("one", "two", "again", "thrice")}
+    middle = place.segments()[0].last_offset + 1
+    export(*flags, "--range", f"orders-3@:{middle}", "--save", str(files["one"]))
+    export(*flags, "--since", str(files["one"]), "--save", str(files["two"]))
+    delete_everything(place)
+    gone = export(*flags, "--output", "json")
+    assert json.loads(gone.stdout)["sums"]["segments"] == 0
+    token = require_plan(files["one"]).token
+    result = export(*flags, "--token", token, "--save", str(files["again"]))
+    assert result.exit_code == 0, result.output
+    assert files["again"].read_bytes() == files["one"].read_bytes()
+    result = export(*flags, "--token", str(files["two"]), "--save", str(files["thrice"]))
+    assert result.exit_code == 0, result.output
+    assert files["thrice"].read_bytes() == files["two"].read_bytes()
+    alone = export(*flags, "--token", require_plan(files["two"]).token)
+    assert alone.exit_code == 2
+    assert "--since" in alone.stderr
+    both = export(
+        *flags, "--token", require_plan(files["two"]).token, "--since", token, "--output", "json"
+    )
+    assert json.loads(both.stdout)["token"] == require_plan(files["two"]).token
+
+
+def test_export_when_the_log_is_another_then_says_why_no_plan_is_made_again(
+    place: TierPlace, flags: list[str], tmp_path: Path
+) -> None:
+    """Of another cluster; and a plan of manifests has no history at all."""
+    export(*flags, "--save", str(tmp_path / "plan.json"))
+    token = require_plan(tmp_path / "plan.json").token
+    (tmp_path / "other").mkdir()
+    other = TierPlace(tmp_path / "other")
+    result = export("--embedded", str(other.archive), "--token", token)
+    assert result.exit_code == 2
+    assert "and this is" in result.stderr
+    of_manifests = export(
+        "--from-manifests", *Command(place).store, "--no-spark", "--output", "json"
+    )
+    made = json.loads(of_manifests.stdout)["token"]
+    result = export(*flags, "--token", made)
+    assert result.exit_code == 2
+    assert "no history" in result.stderr
+
+
+def delete_everything(place: TierPlace) -> None:
+    """As retention does, all but the last step for the last one."""
+    some = place.segments()
+    assert place.metadata is not None
+    with closing(open_metadata_access(place.metadata)) as metadata:
+        for one in some:
+            for state in (
+                SegmentState.DELETE_SEGMENT_STARTED,
+                SegmentState.DELETE_SEGMENT_FINISHED,
+            ):
+                if one is some[-1] and state is SegmentState.DELETE_SEGMENT_FINISHED:
+                    continue
+                event = SegmentUpdate(
+                    one.id, one.broker_id, one.event_timestamp_ms + 1, one.custom_metadata, state
+                )
+                metadata.publish(event, 20)
+
+
+# --------------------------------------------------------------------------------------- checked
+
+
+def test_check_when_segments_are_deleted_then_says_which(
+    place: TierPlace, flags: list[str], tmp_path: Path
+) -> None:
+    """Before and after: for who has read the plan and wants to know what to believe."""
+    file = str(tmp_path / "plan.parquet")
+    export(*flags, "--save", file)
+    fine = export(*flags, "--check", file, "--output", "json")
+    assert fine.exit_code == 0, fine.output
+    assert json.loads(fine.stdout)["ranges"]["there"] == 4
+    delete_everything(place)
+    result = export(*flags, "--check", file, "--output", "json")
+    assert result.exit_code == 1
+    assert sorted(codes(result)) == ["TIER-PLAN-SEGMENT-DELETING", *["TIER-PLAN-SEGMENT-GONE"] * 3]
+    said = export(*flags, "--check", file).stdout
+    assert said.startswith("0 of 4 ranges")
+    in_store = ["--from-manifests", *Command(place).store, "--check", file]
+    assert export(*in_store).exit_code == 0
+    shutil.rmtree(place.folder / "store" / f"orders-{ORDERS.topic_id}")
+    left = export(*in_store, "--output", "json")
+    assert left.exit_code == 1
+    assert codes(left) == ["TIER-PLAN-SEGMENT-GONE"] * 2
+
+
+# -------------------------------------------------------------------------------- each source
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[str]]]:
+    """A service that runs, and a copy of its log, with all that can become of an event in it."""
+    base = tmp_path_factory.mktemp("s")
+    asyncio.run(write_folder(base / "copy", HISTORY))
+    shutil.copytree(base / "copy", base / "data" / "log")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RLMM_PUMP_UNDECODABLE_SHARE_MAX", "1")
+        with DemoService(base / "data", base / "s") as service:
+            patch.undo()
+            service.wait_ready()
+            yield {
+                "service": ["--sidecar", str(base / "s")],
+                "folders": ["--log-dirs", str(base / "copy")],
+            }
+            service.stop()
+
+
+QUESTIONS: dict[str, list[str]] = {
+    "everything": [],
+    "one topic": ["--topic", "orders"],
+    "a range": ["--range", "orders-0@50:1000", "--prefix", "tier/"],
+    "offsets": ["--from-offset", "0", "--to-offset", "500"],
+    "a window": ["--from-time", str(START_MS), "--to-time", str(START_MS + 20 * STEP_MS)],
+    "of the past": ["--at", str(HISTORY.half_way_ms)],
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_f78_export_when_asked_of_each_source_then_plans_are_equal_to_the_byte(
+    sources: dict[str, list[str]], question: str, tmp_path: Path
+) -> None:
+    """A service and copied folders; the token made of one is the other's."""
+    plans = {}
+    for name, source in sources.items():
+        file = tmp_path / f"{name}.json"
+        result = export(*source, *QUESTIONS[question], "--save", str(file))
+        assert result.exit_code == 0, result.output
+        plans[name] = file.read_bytes()
+    assert plans["service"] == plans["folders"]
+    plan = require_plan(tmp_path / "service.json")
+    assert list(plan.segments)
+    again = tmp_path / "again.json"
+    result = export(*sources["folders"], "--token", plan.token, "--save", str(again))
+    assert result.exit_code == 0, result.output
+    assert again.read_bytes() == plans["service"]
+
+
+UNMET = {
+    "a topic": (["--topic", "orders", "--topic", "oders"], "oders"),
+    "a partition": (["--range", "orders-3@0:10", "--range", "orders-9@0:10"], "orders-9"),
+    "a partition besides": (["--topic", "orders", "--range", "orders-9@0:10"], "orders-9"),
+}
+
+
+@pytest.mark.parametrize("name", UNMET)
+@pytest.mark.parametrize("is_by_manifests", [False, True], ids=["metadata", "manifests"])
+def test_export_when_something_is_named_that_nobody_knows_then_it_is_told(
+    place: TierPlace, flags: list[str], name: str, is_by_manifests: bool
+) -> None:
+    """It is not there, as much as a gap is not; a plan of the rest is made."""
+    asked, what = UNMET[name]
+    source = ["--from-manifests", *Command(place).store, "--no-spark"]
+    source = source if is_by_manifests else flags
+    result = export(*source, *asked)
+    assert result.exit_code == 0, result.output
+    assert f"{what}: asked for, and nothing is known of it" in result.stdout
+    assert export(*source, *asked, "--fail-on-gap").exit_code == 1
+    assert "asked for" not in export(*source, "--topic", "ord*", "--fail-on-gap").stdout
+
+
+# -------------------------------------------------------------------------------------- refused
+
+REFUSED: dict[str, tuple[list[str], str]] = {
+    "no such token": (["--since", "rlmm-plan-1.AAAA"], "no token"),
+    "no such file": (["--since", "nowhere.json"], "nowhere.json"),
+    "no plan": (["--since", "{log}"], "no frozen plan"),
+    "since and from": (["--since", "rlmm-plan-1.AAAA", "--from-offset", "1"], "--from-offset"),
+    "token and topic": (["--token", "rlmm-plan-1.AAAA", "--topic", "a"], "--topic"),
+    "both beginnings": (["--from-offset", "1", "--from-time", "0"], "say one"),
+    "backwards": (["--from-offset", "2", "--to-offset", "1"], "before the beginning"),
+    "no range": (["--range", "orders-3"], "orders-3@1000:2000"),
+    "range of nothing": (["--range", "orders@1:2"], "names no partition"),
+    "range twice": (["--range", "orders-3@1:2", "--range", "orders-3@3:4"], "twice"),
+    "manifests and metadata": (["--from-manifests"], "--embedded"),
+    "one offset": (["--at", "7"], "PARTITION:7"),
+    "both on standard output": (["--save", "-", "--output", "json"], "say one"),
+    "check and since": (["--check", "{log}", "--since", "rlmm-plan-1.AAAA"], "--since"),
+    "check of no plan": (["--check", "{log}"], "no frozen plan"),
+    "file that is there": (["--save", "{log}"], "there already"),
+    "token of nothing": (["--token", "{log}"], "no frozen plan"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_export_when_flags_contradict_each_other_then_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one line, before anything is asked or made."""
+    forget_environment(monkeypatch, tmp_path)
+    arguments, why = REFUSED[name]
+    log = tmp_path / "00000000000000000000.log"
+    log.write_bytes(bytes(100))
+    flags = ["--embedded", str(tmp_path / "archive"), "--store", str(tmp_path / "store")]
+    result = export(*flags, *(one.replace("{log}", str(log)) for one in arguments))
+    assert result.exit_code == 2, result.output
+    assert why in result.stderr
+    assert "Traceback" not in result.output
+    assert sorted(one.name for one in tmp_path.iterdir()) == [log.name]
+
+
+def test_export_when_no_store_is_named_then_keys_have_the_prefix_that_is_said(
+    place: TierPlace, tmp_path: Path
+) -> None:
+    """A plan of the metadata needs no store; who reads it has one."""
+    file = tmp_path / "plan.json"
+    result = export("--embedded", str(place.archive), "--prefix", "tier/", "--save", str(file))
+    assert result.exit_code == 0, result.output
+    plan = require_plan(file)
+    assert plan.question.location == ""
+    assert all(one.log_key.startswith("tier/") for one in plan.segments)
+    assert parse_token(plan.token).asked == b'{"prefix":"tier/"}'

@@ -1,0 +1,248 @@
+"""Metadata made anew from the objects of a tier, as `rlmm tier rebuild` does it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from rlmm.cli.main import cli
+from rlmm.metadata.segment import PartitionDeleteState, SegmentState
+from spark_tiering.care.opening import open_tier
+from spark_tiering.care.rebuild.building import RebuildOptions, rebuild
+from spark_tiering.care.rebuild.deciding import Fate
+from spark_tiering.care.rebuild.document import entry_of
+from spark_tiering.care.request import CareRequest
+from spark_tiering.keys import ObjectKind
+from spark_tiering.stores.local_settings import LocalSettings
+from tests.support.bucket_sets import put_set, whole_segment
+from tests.support.builders import delete_finished, delete_started, partition_delete
+from tests.support.lost_tiers import LOGS, ORDERS, Lost, counted, store_partition_delete
+from tests.support.tier_answers import answers_in, answers_of
+from tests.support.tier_command import forget_environment
+from tests.support.tier_places import TierPlace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rlmm.metadata.segment import SegmentMetadata
+
+MARKED = PartitionDeleteState.DELETE_PARTITION_MARKED
+
+
+@pytest.fixture(autouse=True)
+def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing of the machine's own environment says anything."""
+    forget_environment(monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def lost(tmp_path: Path) -> Lost:
+    """Nothing in the store, and no log yet."""
+    return Lost(tmp_path)
+
+
+# -------------------------------------------------------------------------- the topic is lost
+
+
+def test_rebuild_when_the_metadata_is_lost_then_the_service_answers_as_before(
+    tmp_path: Path,
+) -> None:
+    """Real copies of two partitions; the log's folder is gone: every look-up is as it was."""
+    place = TierPlace(tmp_path)
+    place.run()
+    lost = Lost(tmp_path)
+    before = answers_in(lost.archive)
+    shutil.rmtree(lost.archive)
+    saved = lost.save("--custom-metadata", "remote-size")
+    assert saved.exit_code == 1, saved.output
+    assert "TIER-METADATA-LOST orders-3 segment" in saved.stdout
+    assert "8 events are in" in saved.stdout
+    assert not lost.archive.exists()
+    tried = lost.apply("--dry-run")
+    assert (tried.exit_code, lost.archive.exists()) == (0, False)
+    assert "4 segments of" in tried.stdout
+    assert "would be published" in tried.stdout
+    applied = lost.apply()
+    assert applied.exit_code == 0, applied.output
+    assert answers_in(lost.archive) == before
+    assert len(before.listed) == 4
+    again = lost.apply()
+    assert (again.exit_code, "4  are there already" in again.stdout) == (0, True)
+    assert counted(lost.compare("--custom-metadata", "remote-size")) == {"equal": 4}
+
+
+def test_rebuild_when_copies_of_two_brokers_hold_the_same_then_the_later_one_is_found(
+    lost: Lost,
+) -> None:
+    """As brokers had it, though a writer of ours would be refused the second finish."""
+    older = whole_segment("older", 0, 99, partition=ORDERS, broker_id=1, event_timestamp_ms=1)
+    newer = whole_segment("newer", 0, 99, partition=ORDERS, broker_id=2, event_timestamp_ms=2)
+    beside = whole_segment("beside", 0, 99, partition=LOGS)
+    for one in (newer, older, beside):
+        put_set(lost.store, one)
+    saved = lost.save()
+    assert "TIER-EXTENT-OVERLAP orders-0" in saved.stdout
+    assert lost.apply().exit_code == 0
+    with open_tier(CareRequest(embedded=lost.archive)) as tier:
+        shard = tier.moment().state(ORDERS)
+        assert len(shard.segments(ORDERS)) == 2
+        assert shard.segment_for(ORDERS, 0, 50) == newer
+
+
+def test_f121_sets_that_are_not_whole_are_named_and_never_invented(lost: Lost) -> None:
+    """Without manifest, without log, cut, of another segment, with a manifest of nothing."""
+    segments = {
+        name: whole_segment(name, 100 * number, 100 * number + 99)
+        for number, name in enumerate(("fine", "none", "nolog", "cut", "moved", "junk", "mute"))
+    }
+    put_set(lost.store, segments["fine"])
+    put_set(lost.store, segments["none"], kinds=(ObjectKind.LOG, ObjectKind.INDEXES))
+    put_set(lost.store, segments["nolog"], kinds=(ObjectKind.INDEXES, ObjectKind.MANIFEST))
+    put_set(lost.store, segments["cut"])[ObjectKind.LOG].write_bytes(b"short")
+    moved = put_set(lost.store, segments["moved"])[ObjectKind.MANIFEST]
+    other = put_set(lost.folder / "other", whole_segment("elsewhere", 400, 499))
+    moved.write_bytes(other[ObjectKind.MANIFEST].read_bytes())
+    put_set(lost.store, segments["junk"])[ObjectKind.MANIFEST].write_bytes(b"{\xff")
+    mute = put_set(lost.store, segments["mute"])[ObjectKind.MANIFEST]
+    document = json.loads(mute.read_bytes())
+    del document["remoteLogSegmentMetadata"]
+    mute.write_bytes(json.dumps(document).encode())
+    (lost.store / "orders-AAAAAAAAAAAAAAAAAAAAyg/7/foreign").write_bytes(b"?")
+    found = lost.compare()
+    assert counted(found) == {"missing": 1, "broken": 6}
+    assert found["unknownKeys"] == 1
+    codes = {
+        one["fields"]["segment_id"]: one["code"]
+        for one in found["findings"]
+        if one["code"] != "TIER-METADATA-LOST"
+    }
+    assert codes == {
+        str(segments[name].id.uuid): code
+        for name, code in (
+            ("none", "TIER-INCOMPLETE-SET"),
+            ("nolog", "TIER-OBJECT-MISSING"),
+            ("cut", "TIER-OBJECT-LENGTH"),
+            ("moved", "TIER-MANIFEST-MISMATCH"),
+            ("junk", "TIER-MANIFEST-MALFORMED"),
+            ("mute", "TIER-MANIFEST-MALFORMED"),
+        )
+    }
+    lost.save()
+    assert lost.apply().exit_code == 0
+    assert [one[0] for one in answers_in(lost.archive).listed] == [segments["fine"].id]
+
+
+# ------------------------------------------------------------------------------ what is deleted
+
+
+def deletions(lost: Lost) -> tuple[list[SegmentMetadata], list[Any]]:
+    """Whole sets in the store, and events by which all but the last of them are deleted."""
+    going, gone, kept = (
+        whole_segment(name, 100 * number, 100 * number + 99, partition=ORDERS)
+        for number, name in enumerate(("going", "gone", "kept"))
+    )
+    dropped = whole_segment("dropped", partition=LOGS)
+    for one in (going, gone, kept, dropped):
+        put_set(lost.store, one)
+    events: list[Any] = [event for one in (going, gone, kept, dropped) for event in entry_of(one)]
+    events += [delete_started(going.id), delete_started(gone.id), delete_finished(gone.id)]
+    return [going, gone, dropped, kept], events
+
+
+def test_f114_what_the_topic_knows_as_deleted_is_named_and_not_brought_back(lost: Lost) -> None:
+    """Also what only its history knows: the state forgets a segment that is gone."""
+    (going, gone, dropped, kept), events = deletions(lost)
+    lost.publish(*events)
+    found = lost.compare()
+    assert counted(found) == {"equal": 2, "deleted": 2}
+    assert found["findingCounts"] == {"TIER-DELETED-NOT-GONE": 2}
+    told = {one["fields"]["segment_id"]: one["detail"] for one in found["findings"]}
+    assert "DELETE_SEGMENT_STARTED" in told[str(going.id.uuid)]
+    assert "DELETE_SEGMENT_FINISHED" in told[str(gone.id.uuid)]
+    assert {dropped.id, kept.id} == {one[0] for one in answers_in(lost.archive).listed} - {going.id}
+
+
+def test_f116_what_a_backup_or_a_snapshot_knows_as_deleted_is_not_brought_back(
+    lost: Lost, tmp_path: Path
+) -> None:
+    """The topic is lost; the deletion of a whole partition counts as well."""
+    _, events = deletions(lost)
+    lost.publish(*events)
+    store_partition_delete(lost, partition_delete(MARKED, LOGS))
+    backup = tmp_path / "before.jsonl.gz"
+    exported = CliRunner().invoke(
+        cli, ["tier", "backup", "export", str(backup), "--embedded", str(lost.archive)]
+    )
+    assert exported.exit_code == 0, exported.output
+    snapshots = tmp_path / "snapshots"
+    shutil.copytree(lost.archive / "snapshots", snapshots)
+    shutil.rmtree(lost.archive)
+    assert counted(lost.compare()) == {"missing": 4}
+    assert counted(lost.compare("--backup", str(backup))) == {"missing": 1, "deleted": 3}
+    # A state has forgotten what is gone: only records tell of it.
+    assert counted(lost.compare("--snapshot", str(snapshots))) == {"missing": 2, "deleted": 2}
+    both = ("--snapshot", str(snapshots), "--backup", str(backup))
+    assert counted(lost.compare(*both)) == {"missing": 1, "deleted": 3}
+    one = next(path for path in snapshots.rglob("*") if path.is_file() and path.stat().st_size)
+    assert lost("--store", str(lost.store), "--snapshot", str(one)).exit_code == 1
+    junk = tmp_path / "junk"
+    junk.write_bytes(b"no snapshot" * 100)
+    refused = lost("--store", str(lost.store), "--snapshot", str(junk))
+    assert (refused.exit_code, "junk" in refused.output) == (2, True)
+    assert refused.output.count("\n") == 1
+
+
+# -------------------------------------------------------------------------- beside what is there
+
+
+def test_rebuild_when_a_part_is_missing_then_only_that_is_brought_back(lost: Lost) -> None:
+    """Present and equal, different, open, superseded, lost: each is what it is."""
+    equal, missing = whole_segment("a", 0, 99), whole_segment("b", 100, 199)
+    different, opened = whole_segment("c", 200, 299), whole_segment("d", 300, 399)
+    inner, absent = whole_segment("e", 10, 50), whole_segment("f", 400, 499)
+    for one in (equal, missing, different, opened, inner):
+        put_set(lost.store, one)
+    lost.finish(equal, replace(different, size_bytes=41), absent)
+    lost.publish(entry_of(opened).start)
+    found = lost.compare()
+    assert counted(found) == {
+        "missing": 1, "equal": 1, "different": 1, "open": 1, "superseded": 1, "lost": 1,
+    }  # fmt: skip
+    assert found["findingCounts"] == {
+        "TIER-COPY-OPEN": 1, "TIER-EXTENT-OVERLAP": 1, "TIER-METADATA-DIFFERS": 1,
+        "TIER-METADATA-LOST": 1, "TIER-OBJECT-MISSING": 1,
+    }  # fmt: skip
+    assert lost.save().exit_code == 1
+    assert lost.apply().exit_code == 0
+    assert counted(lost.compare())["equal"] == 2
+    states = {one[0]: one[7] for one in answers_in(lost.archive).listed}
+    assert states[missing.id] is SegmentState.COPY_SEGMENT_FINISHED
+    assert states[opened.id] is SegmentState.COPY_SEGMENT_STARTED
+    assert inner.id not in states
+
+
+def test_rebuild_when_waves_are_small_then_the_outcome_is_the_same(lost: Lost) -> None:
+    """Two partitions in two waves, each beside the metadata as it is by then; on threads."""
+    segments = [
+        whole_segment(number, 100 * (number // 2), partition=(ORDERS, LOGS)[number % 2], last=999)
+        for number in range(8)
+    ]
+    for one in segments:
+        put_set(lost.store, one, prefix="tier/")
+    request = CareRequest(
+        embedded=lost.archive, store=LocalSettings(lost.store, is_made=False), prefix="tier/"
+    )
+    made = []
+    for sets in (1, 1_000):
+        path = lost.folder / f"{sets}.jsonl"
+        with open_tier(request, now_ms=lambda: 5) as tier:
+            report = rebuild(tier, path, RebuildOptions(wave_sets=sets))
+            assert answers_of(tier.moment()).listed == []
+        assert report.counts[Fate.MISSING] == 8
+        made.append(path.read_bytes())
+    assert made[0] == made[1]

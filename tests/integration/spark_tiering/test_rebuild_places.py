@@ -1,0 +1,75 @@
+"""Metadata made anew from a real bucket, and from a folder whose manifests are read on Spark."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spark_tiering.care.opening import open_tier
+from spark_tiering.care.rebuild import bucket as bucket_reading
+from spark_tiering.care.rebuild.applying import apply
+from spark_tiering.care.rebuild.building import RebuildOptions, rebuild
+from spark_tiering.care.rebuild.deciding import Fate
+from spark_tiering.care.request import CareRequest
+from spark_tiering.engines.opening import engine_over
+from spark_tiering.layout.recovering import CustomFields
+from spark_tiering.stores.opening import open_store
+from tests.support.bucket_sets import put_set, whole_segment
+from tests.support.builders import tp
+from tests.support.object_places import known_as, server_bucket
+from tests.support.s3_servers import ACCESS, SECRET, seaweedfs_server
+from tests.support.spark_sessions import TIMEOUT_S
+from tests.support.tier_answers import answers_in
+from tests.support.tier_places import TierPlace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+def test_f121_bucket_when_its_metadata_is_lost_then_it_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real store under a prefix: what is whole answers as before, the rest is named."""
+    known_as(ACCESS, SECRET, tmp_path, monkeypatch)
+    with seaweedfs_server(tmp_path) as server:
+        bucket = server_bucket(server)
+        place = TierPlace(tmp_path, bucket.settings, prefix="tier/")
+        assert place.run().is_fine
+        before = answers_in(place.archive)
+        shutil.rmtree(place.archive)
+        request = CareRequest(embedded=place.archive, store=bucket.settings, prefix="tier/")
+        options = RebuildOptions(CustomFields.REMOTE_SIZE)
+        file = tmp_path / "events.jsonl"
+        with open_tier(request) as tier:
+            report = rebuild(tier, file, options)
+            assert report.counts == {Fate.MISSING: 4}
+            assert apply(tier, file).is_fine
+        assert answers_in(place.archive) == before
+        with open_store(bucket.settings) as store:
+            store.delete(next(key for key in place.objects() if key.endswith(".indexes")))
+        with open_tier(request) as tier:
+            assert rebuild(tier, None, options).counts == {Fate.EQUAL: 3, Fate.BROKEN: 1}
+        assert ACCESS not in file.read_text()
+
+
+@pytest.mark.timeout(TIMEOUT_S)
+def test_spark_when_it_reads_the_manifests_then_the_file_is_the_same(
+    tmp_path: Path, spark_session: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Units travel there and back."""
+    monkeypatch.setattr(bucket_reading, "SETS_MAX", 2)
+    place = TierPlace(tmp_path)
+    for number in range(5):
+        put_set(tmp_path / "store", whole_segment(number, partition=tp("orders", number)))
+    made = []
+    for name, engine in (("here", None), ("spark", engine_over(spark_session))):
+        request = CareRequest(embedded=place.archive, store=place.store_settings)
+        with open_tier(request, now_ms=lambda: 5, engine=engine) as tier:
+            rebuild(tier, tmp_path / f"{name}.jsonl", RebuildOptions())
+        made.append((tmp_path / f"{name}.jsonl").read_bytes())
+    assert made[0] == made[1]
+    assert made[0].count(b"\n") == 12

@@ -1,0 +1,265 @@
+"""`rlmm tier audit` as people and programs call it: answers, exit codes, lists, deletions."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.metadata.events import SegmentUpdate
+from rlmm.metadata.ids import SegmentId, Uuid
+from rlmm.metadata.segment import SegmentMetadata, SegmentState
+from spark_tiering.keys import ObjectKind, object_key
+from spark_tiering.tier_metadata.opening import open_metadata_access
+from tests.support.inventories import Row, csv_bytes, write_inventory
+from tests.support.tier_command import Command, forget_environment, said_on_stderr, trees
+from tests.support.tier_places import ORDERS, TierPlace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+LONG_AGO_S = 1_600_000_000
+CS, CF, DS, DF = SegmentState
+
+
+@pytest.fixture(autouse=True)
+def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing of the machine's own environment says anything."""
+    forget_environment(monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> TierPlace:
+    """A partition with two segments that were copied."""
+    place = TierPlace(tmp_path, partitions=(ORDERS,))
+    assert place.run().is_fine
+    return place
+
+
+def audit(place: TierPlace, *more: str) -> Result:
+    """The command for a place."""
+    flags = ["--embedded", str(place.archive), *Command(place).store, "--no-spark"]
+    return Command(place)("audit", *flags, *more)
+
+
+def leave(place: TierPlace, number: int, *states: SegmentState) -> list[Path]:
+    """Old objects of a segment that the metadata brought to these states; their files."""
+    one = SegmentId(ORDERS, Uuid.of(5, number))
+    segment = SegmentMetadata(one, 1_000 * number, 1_000 * number + 9, 1, 0, 0, ((0, 0),), 10)
+    if states:
+        assert place.metadata is not None
+        metadata = open_metadata_access(place.metadata)
+        try:
+            metadata.publish(segment, 10.0)
+            for state in states[1:]:
+                metadata.publish(SegmentUpdate(one, 1, 0, None, state), 10.0)
+        finally:
+            metadata.close()
+    made = []
+    for kind in ObjectKind:
+        path = place.folder / "store" / object_key(one, segment.start_offset, kind)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"12345")
+        os.utime(path, (LONG_AGO_S, LONG_AGO_S))
+        made.append(path)
+    return made
+
+
+def test_audit_when_all_is_well_then_is_clean_and_changes_nothing(place: TierPlace) -> None:
+    """For people."""
+    before = trees(place)
+    result = audit(place)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("Clean: 6 objects, ")
+    assert "referenced: 6 objects" in result.stdout
+    assert not said_on_stderr(result)
+    assert trees(place) == before
+
+
+def test_audit_when_asked_by_a_program_then_is_one_document(
+    place: TierPlace, tmp_path: Path
+) -> None:
+    """Printed, and kept in a new file."""
+    file = tmp_path / "audit.json"
+    leave(place, 1)
+    result = audit(place, "--output", "json", "--report", str(file), "--price-gib-month", "2")
+    assert result.exit_code == 1
+    document = json.loads(result.stdout)
+    assert json.loads(file.read_bytes()) == document
+    assert (document["format"], document["verdict"]) == ("rlmm-tier-audit", "Dirty")
+    assert document["verdicts"]["unproven"]["objects"] == 3
+    assert document["findingCounts"]["TIER-UNREFERENCED"] == 1
+    assert {one["code"] for one in document["findings"]} == set(document["findingCounts"])
+    assert audit(place, "--report", str(file)).exit_code == 2, "it is there already"
+
+
+def test_f119_orphans_when_signed_off_are_deleted_and_nothing_else(
+    place: TierPlace, tmp_path: Path
+) -> None:
+    """Audit, look, delete by the list, audit again."""
+    orphans = leave(place, 1, CS, DS, DF)
+    unproven = leave(place, 2)
+    file = tmp_path / "orphans.jsonl"
+    saved = audit(place, "--save-orphans", str(file))
+    assert saved.exit_code == 1
+    assert str(file) in saved.stdout
+    assert all(path.exists() for path in orphans)
+    (orphan,) = map(json.loads, file.read_text().splitlines()[1:])
+    assert (orphan["proof"], orphan["start"]) == ("segment-deleted", 1_000)
+    looked = audit(place, "--orphans", str(file))
+    assert (looked.exit_code, "1 would-go" in looked.stdout) == (1, True)
+    assert all(path.exists() for path in orphans)
+    deleted = audit(place, "--orphans", str(file), "--delete-orphans")
+    assert deleted.exit_code == 0, deleted.output
+    assert "deleted: " in deleted.stdout
+    assert not any(path.exists() for path in orphans)
+    assert all(path.exists() for path in unproven)
+    again = audit(place, "--orphans", str(file), "--delete-orphans", "--output", "json")
+    assert again.exit_code == 0
+    assert json.loads(again.stdout)["fates"] == {"gone": 1}
+
+
+def test_f119_orphans_when_deleted_at_once_leave_a_clean_tier(place: TierPlace) -> None:
+    """With the flag alone; the next audit is clean."""
+    orphans = leave(place, 1, CS, DS, DF)
+    assert audit(place).exit_code == 1
+    assert all(path.exists() for path in orphans), "nothing is deleted unasked"
+    result = audit(place, "--delete-orphans", "--max-delete", "5")
+    assert result.exit_code == 0, result.output
+    assert "orphans: 1 deleted" in result.stdout
+    assert audit(place).exit_code == 0
+    place.check_clean()
+
+
+def test_audit_when_data_is_missing_then_is_corrupt(place: TierPlace) -> None:
+    """With the segment, its offsets and the object."""
+    missing = next((place.folder / "store").rglob("*.indexes"))
+    missing.unlink()
+    result = audit(place)
+    assert result.exit_code == 1
+    assert result.stdout.startswith("Corrupt: ")
+    assert "error TIER-OBJECT-MISSING (1)" in result.stdout
+    assert "without indexes" in result.stdout
+
+
+def test_audit_of_a_foreign_bucket_is_told_as_that(tmp_path: Path, place: TierPlace) -> None:
+    """Nothing of it is ours, and what is ours is missing."""
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "photo.jpg").write_bytes(b"x")
+    flags = ["--embedded", str(place.archive), "--store", str(foreign), "--no-spark"]
+    result = Command(place)("audit", *flags)
+    assert result.exit_code == 1
+    assert result.stdout.startswith("Corrupt: 1 objects")
+    assert "unknown-key: 1 objects" in result.stdout
+    assert "photo.jpg" in result.stdout
+    result = Command(place)("audit", *flags[:2], "--store", str(tmp_path / "absent"), "--no-spark")
+    assert result.exit_code == 3
+    assert said_on_stderr(result)[-1].count("\n") == 0
+
+
+def test_audit_by_inventory_when_its_bucket_is_the_stores_then_needs_no_listing(
+    place: TierPlace, tmp_path: Path
+) -> None:
+    """Also without the store; what was finished since it was made is not missed."""
+    rows = [Row(key, size) for key, size in place.objects().items()]
+    now_ms = 4_000_000_000_000
+    folder = write_inventory(tmp_path / "list", [csv_bytes(rows)], created_ms=now_ms)
+    flags = ["--embedded", str(place.archive), "--no-spark", "--inventory", str(folder)]
+    result = Command(place)("audit", *flags)
+    assert result.exit_code == 0, result.output
+    assert "by the inventory" in result.stdout
+    assert "without --store nothing is looked at a second time" in result.stdout
+    fewer = write_inventory(tmp_path / "fewer", [csv_bytes(rows[1:])], created_ms=now_ms)
+    flags[-1] = str(fewer)
+    assert Command(place)("audit", *flags).stdout.startswith("Corrupt")
+    assert Command(place)("audit", *flags, *Command(place).store).stdout.startswith("Clean"), (
+        "an inventory may lack what is there: the store is asked"
+    )
+    older = write_inventory(tmp_path / "older", [csv_bytes(rows[1:])], created_ms=1_000)
+    flags[-1] = str(older)
+    assert Command(place)("audit", *flags).stdout.startswith("Clean")
+
+
+def test_audit_by_an_inventory_that_is_broken_is_one_line(place: TierPlace, tmp_path: Path) -> None:
+    """Exit code 2; nothing is judged by half of it."""
+    folder = write_inventory(tmp_path / "list", [csv_bytes([Row("x")])])
+    next((folder / "data").iterdir()).write_bytes(b"")
+    flags = ["--embedded", str(place.archive), "--no-spark", "--inventory", str(folder)]
+    result = Command(place)("audit", *flags)
+    assert result.exit_code == 2
+    (line,) = said_on_stderr(result)
+    assert "inventory file" in line
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--delete-orphans"], "--store"),
+        ([], "name the store with --store, or an inventory"),
+        (["--store", "x", "--orphans", "{file}", "--save-orphans", "y"], "--save-orphans"),
+        (["--store", "x", "--orphans", "{file}"], "no list of orphans"),
+        (["--store", "x", "--old-prefix", "a\tb"], "no key has the prefix"),
+    ],
+)
+def test_flags_that_contradict_each_other_are_told(
+    place: TierPlace, tmp_path: Path, flags: list[str], said: str
+) -> None:
+    """In one line, and nothing was done."""
+    file = tmp_path / "list"
+    file.write_text("{}\n")
+    said_flags = [flag.format(file=file) for flag in flags]
+    result = Command(place)("audit", "--embedded", str(place.archive), "--no-spark", *said_flags)
+    assert result.exit_code == 2, result.output
+    assert said in result.stderr
+
+
+def test_orphans_when_the_metadata_is_a_copy_are_not_deleted(place: TierPlace) -> None:
+    """Nobody can say what the metadata is now; looking is possible."""
+    leave(place, 1, CS, DS, DF)
+    flags = ["--log-dirs", str(place.archive / "log"), *Command(place).store, "--no-spark"]
+    assert Command(place)("audit", *flags).stdout.startswith("Dirty")
+    result = Command(place)("audit", *flags, "--delete-orphans")
+    assert result.exit_code == 2
+    assert "copied folders are not the metadata as it is now" in result.stderr
+
+
+def test_audit_when_the_prefix_is_another_one_then_says_what_to_look_at(place: TierPlace) -> None:
+    """All segments missing at once are more likely looked for in a wrong place."""
+    hint = "note: not one finished segment has an object under 'other/': look whether store and"
+    result = audit(place, "--prefix", "other/")
+    assert result.exit_code == 1
+    assert hint in result.stdout
+    for path in list((place.folder / "store").rglob("*.rsm-manifest"))[:1]:
+        path.unlink()
+    result = audit(place)
+    assert result.stdout.startswith("Corrupt")
+    assert "not one finished segment" not in result.stdout
+
+
+def test_audit_when_a_topic_is_mistyped_then_says_that_nobody_knows_it(place: TierPlace) -> None:
+    """Nothing to look at looks like a clean tier."""
+    result = audit(place, "--topic", "oders", "--topic", "ord*")
+    assert result.exit_code == 0, result.output
+    assert "note: the metadata knows no topic oders" in result.stdout
+    assert "ord*" not in result.stdout
+
+
+def test_audit_while_it_runs_then_says_how_far_it_is_beside_its_answer(
+    place: TierPlace, tmp_path: Path
+) -> None:
+    """On standard error, of the audit and of the deletion; the document stays alone."""
+    leave(place, 1, CS, DS, DF)
+    file = tmp_path / "orphans.jsonl"
+    result = audit(place, "--output", "json", "--save-orphans", str(file))
+    assert "objects found" in result.stderr
+    assert "1 of 1 parts compared with the metadata" in result.stderr
+    json.loads(result.stdout)
+    result = audit(place, "--output", "json", "--orphans", str(file), "--delete-orphans")
+    assert "1 orphans dealt with, 0 of them kept or refused" in result.stderr
+    json.loads(result.stdout)

@@ -1,0 +1,349 @@
+"""`rlmm tier expire` for archives: what goes, what is gone on with, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.clock import SYSTEM_CLOCK
+from rlmm.inspection import expire_kinds as kinds
+from rlmm.metadata.events import PartitionDelete
+from rlmm.metadata.ids import Uuid
+from rlmm.metadata.segment import PartitionDeleteState, SegmentState
+from spark_tiering.care.expire.carrying import Fate
+from spark_tiering.care.expire.job import expire
+from spark_tiering.care.expire.wishes import Wish
+from spark_tiering.care.opening import open_tier
+from spark_tiering.care.request import CareRequest
+from spark_tiering.keys import object_keys
+from spark_tiering.stores.content import BytesContent
+from spark_tiering.stores.opening import process_store
+from tests.support.expire_command import (
+    SIZES,
+    WAIT_S,
+    codes,
+    document,
+    expired,
+    moved,
+    opened,
+    run,
+    writing,
+)
+from tests.support.expiring import lives_in
+from tests.support.tier_command import Command, forget_environment, trees
+from tests.support.tier_places import (
+    LATER_MS,
+    ORDERS,
+    PAYMENTS,
+    PLACES,
+    TierPlace,
+    states,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CS, CF, DS, DF = SegmentState
+MARKED, STARTED, FINISHED = PartitionDeleteState
+
+
+@pytest.fixture(autouse=True)
+def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing of the machine's own environment says anything."""
+    forget_environment(monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def tier(tmp_path: Path) -> Command:
+    """The command, for two partitions with two segments each, all copied."""
+    found = Command(TierPlace(tmp_path))
+    assert found.place.run().is_fine
+    return found
+
+
+# -------------------------------------------------------------------------------- what goes
+
+
+def test_dry_run_when_a_limit_is_given_then_shows_what_would_go_and_changes_nothing(
+    tier: Command,
+) -> None:
+    """Bytes, reasons, and where each partition begins then; no folder and no job is made."""
+    before = trees(tier.place)
+    result = expired(tier, "--retention-bytes", str(SIZES[1]))
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("dry run: 2 segments, 27.4 KiB would go")
+    assert "orders-3: 1 segment, 13.7 KiB (1 by retention-bytes); start 0 -> 120" in lines[1]
+    assert trees(tier.place) == before
+    told = document(expired(tier, "--retention-bytes", str(SIZES[1]), "--output", "json"))
+    assert (told["format"], told["version"], told["isApplied"]) == ("rlmm-tier-expire", 1, False)
+    assert told["totals"]["would-go"] == {"segments": 2, "sizeBytes": 2 * SIZES[0]}
+    assert [one["startAfter"] for one in told["partitions"]] == [120, 120]
+    assert {one["reason"] for one in told["segments"]} == {"retention-bytes"}
+    assert trees(tier.place) == before
+
+
+def test_run_when_applied_then_what_was_shown_goes_and_nothing_else(
+    tier: Command, tmp_path: Path
+) -> None:
+    """Objects and metadata; a report is kept; a second run finds nothing to do."""
+    kept = {key for key in tier.place.objects() if "-payments" not in key and "0120-" in key}
+    report = tmp_path / "expired.json"
+    more = ["--retention-bytes", str(SIZES[1]), "--topic", "orders", "--apply"]
+    result = expired(tier, *more, "--report", str(report))
+    assert result.exit_code == 0, result.output
+    assert "1 segment, 13.7 KiB deleted, of 1 segment" in result.stdout
+    assert [(one.id.partition, one.start_offset) for one in tier.place.check()] == [
+        (ORDERS, 120), (PAYMENTS, 0), (PAYMENTS, 120),
+    ]  # fmt: skip
+    assert kept <= set(tier.place.objects())
+    assert len(tier.place.objects()) == 9
+    assert json.loads(report.read_text())["totals"]["deleted"]["segments"] == 1
+    again = expired(tier, *more)
+    assert (again.exit_code, "of 0 segments" in again.stdout) == (0, True)
+
+
+LIMITS = [
+    (["--retention-bytes", str(sum(SIZES))], [0, 0]),
+    (["--retention-bytes", str(sum(SIZES) - SIZES[0] + 1)], [0, 0]),
+    (["--retention-bytes", str(SIZES[1])], [120, 120]),
+    (["--retention-bytes", "14KiB"], [120, 120]),
+    (["--retention-bytes", "0"], [None, None]),
+    (["--retention-ms", "-1"], [0, 0]),
+    (["--retention-ms", "1d"], [None, None]),
+    (["--retention-ms", "86400000"], [None, None]),
+    (["--retention-ms", "36500d"], [0, 0]),
+    (["--log-start-offset", "orders-3@120"], [120, 0]),
+    (["--log-start-offset", "orders-3@119"], [0, 0]),
+    (["--log-start-offset", "orders-3@251", "--log-start-offset", "payments-2@130"], [None, 120]),
+]
+
+
+def test_f117_limits_when_given_then_go_strictly_beyond_them(tier: Command) -> None:
+    """Exactly at the budget stays; what has room only in part stays whole."""
+    for flags, starts in LIMITS:
+        told = document(expired(tier, *flags, "--output", "json"))
+        assert [one["startAfter"] for one in told["partitions"]] == starts, flags
+
+
+def test_f117_size_when_unfinished_copies_are_there_then_these_do_not_count(tier: Command) -> None:
+    """Three of them, larger than all that is finished, and not one good segment goes."""
+    for number in range(3):
+        opened(tier.place, Uuid.of(7, number), 251 + number, 251 + number, size_bytes=10**6)
+    flags = ["--retention-bytes", str(sum(SIZES)), "--min-age", "0s", "--apply"]
+    assert expired(tier, *flags).exit_code == 0
+    assert states(tier.place.segments()) == ["CF", "CF", "CS", "CS", "CS", "CF", "CF"]
+
+
+# ---------------------------------------------------------------------- begun by somebody else
+
+
+def test_f114_deletion_when_somebody_died_in_it_then_is_found_and_finished(tier: Command) -> None:
+    """Without any limit; some of its objects were gone already."""
+    one, two, *_ = tier.place.segments()
+    moved(tier.place, one, DS)
+    moved(tier.place, two, DS)
+    store = process_store(tier.place.store_settings)
+    store.delete(next(iter(object_keys(two.id, two.start_offset).values())))
+    result = expired(tier, "--apply", "--output", "json")
+    assert result.exit_code == 0, result.output
+    told = document(result)
+    assert Counter(one["reason"] for one in told["segments"]) == {"deletion-begun": 2}
+    assert {one.id.partition for one in tier.place.check()} == {PAYMENTS}
+    assert len(tier.place.objects()) == 6
+
+
+def test_f115_open_copy_when_it_is_nobodys_then_is_started_to_be_deleted_before_it_is_finished(
+    tier: Command,
+) -> None:
+    """CS, DS, DF: what goes from the first to the last at once would come back as a ghost."""
+    lone = opened(tier.place, Uuid.of(7, 1), 251, 300)
+    store = process_store(tier.place.store_settings)
+    keys = object_keys(lone.id, lone.start_offset)
+    store.put(next(iter(keys.values())), BytesContent(b"half of it"))
+    young = opened(tier.place, Uuid.of(7, 2), 301, 400, at_ms=SYSTEM_CLOCK.now_ms())
+    result = expired(tier, "--end-open-copies", "--apply", "--output", "json")
+    assert result.exit_code == 0, result.output
+    told = document(result)
+    assert [(one["id"], one["reason"]) for one in told["segments"]] == [
+        (str(lone.id.uuid), "open-copy")
+    ]
+    assert kinds.EXPIRE_OPEN.code in codes(told)
+    lives = lives_in(tier.place.archive, PLACES)
+    assert (lives[lone.id], lives[young.id]) == ([CS, DS, DF], [CS])
+    assert len(tier.place.objects()) == 12
+
+
+@pytest.mark.parametrize("state", [MARKED, STARTED])
+def test_f116_deletion_of_a_partition_when_it_was_left_then_is_listed_and_brought_to_its_end(
+    tier: Command, state: PartitionDeleteState
+) -> None:
+    """With bytes and last event until all is gone; then nothing is ever said of it again."""
+    first, *_ = tier.place.segments()
+    moved(tier.place, first, DS)
+    with writing(tier.place) as metadata:
+        for each in (MARKED, STARTED)[: state.value + 1]:
+            metadata.put_partition_delete(PartitionDelete(ORDERS, 4, 5, each), WAIT_S)
+    shown = expired(tier, "--output", "json")
+    assert shown.exit_code == 0
+    (finding,) = document(shown)["findings"]
+    assert finding["code"] == "TIER-EXPIRE-DELETION"
+    fields = finding["fields"]
+    assert (fields["segments"], fields["size_bytes"]) == (2, sum(SIZES))
+    assert (fields["topic_id"], fields["state"]) == (str(ORDERS.topic_id), state.name)
+    assert fields["last_event_ms"] > 10**12
+    half = expired(tier, "--apply", "--max-delete", "1", "--output", "json")
+    assert half.exit_code == 1
+    (finding,) = document(half)["findings"]
+    assert (finding["fields"]["segments"], finding["fields"]["size_bytes"]) == (1, SIZES[1])
+    whole = expired(tier, "--apply", "--output", "json")
+    assert (whole.exit_code, document(whole)["findings"]) == (0, [])
+    assert {one.id.partition for one in tier.place.segments()} == {PAYMENTS}
+    with writing(tier.place) as metadata:
+        (image,) = metadata.image([ORDERS], {}, WAIT_S).partitions
+    assert (image.segments, image.delete) == ((), FINISHED)
+    again = expired(tier, "--apply", "--output", "json")
+    assert [one["topic"] for one in document(again)["partitions"]] == ["payments"]
+
+
+def test_f118_objects_when_they_are_gone_already_then_a_success_that_is_told(
+    tier: Command,
+) -> None:
+    """Whoever has changed a prefix would else delete nothing, and never hear of it."""
+    store = process_store(tier.place.store_settings)
+    for key in [key for key in tier.place.objects() if "orders" in key]:
+        store.delete(key)
+    result = expired(tier, "--retention-ms", "1d", "--apply", "--output", "json")
+    told = document(result)
+    assert told["totals"]["deleted"]["segments"] == 4
+    (finding,) = told["findings"]
+    assert (finding["code"], finding["subject"]) == ("TIER-EXPIRE-ABSENT", "orders-3")
+    assert result.exit_code == 1
+    assert (tier.place.segments(), tier.place.objects()) == ([], {})
+
+
+# ------------------------------------------------------------------------------------ refusals
+
+
+REFUSED = [
+    (["--log-start-offset", "earliest"], "--log-start-offset earliest asks the cluster"),
+    (["--deleted-topics"], "--deleted-topics asks the cluster"),
+    (["--log-start-offset", "orders-9@5"], "orders-9, of which the metadata knows nothing"),
+    (["--log-start-offset", "orders@5"], "'orders' names no partition"),
+    (["--log-start-offset", f"{ORDERS.topic_id}:3@5"], "names a partition by its topic"),
+    (["--retention-ms", "-2"], "-2 is no limit"),
+    (["--retention-bytes", "many"], "'many' is no size"),
+    (["--max-delete", "0"], "0 is not in the range"),
+]
+
+
+def test_command_when_something_cannot_be_meant_then_says_so_in_one_line(tier: Command) -> None:
+    """Before anything is touched, and without a trace of the program."""
+    before = trees(tier.place)
+    for flags, why in REFUSED:
+        result = expired(tier, *flags, "--apply")
+        assert result.exit_code == 2, result.output
+        assert why in result.stderr
+        assert "Traceback" not in result.output
+    assert trees(tier.place) == before
+
+
+@pytest.mark.parametrize("more", [(), ("--apply",)])
+def test_command_when_store_or_archive_is_not_there_then_is_refused_and_makes_neither(
+    tier: Command, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    """Else the metadata of a whole archive goes, and its objects stay, for a mistyped folder."""
+    before = trees(tier.place)
+    nowhere = str(tmp_path / "nowhere")
+    archive = str(tier.place.archive)
+    for embedded, store, code, why in (
+        (archive, nowhere, 3, "store-absent"),
+        (nowhere, tier.store[1], 2, "there is no embedded log"),
+        (f"{archive}/log", tier.store[1], 2, f"it lies in {archive}: name that"),
+    ):
+        result = tier(
+            "expire", "--embedded", embedded, "--store", store, "--no-spark",
+            "--retention-ms", "0", *more,
+        )  # fmt: skip
+        assert result.exit_code == code, result.output
+        assert why in result.stderr
+    assert trees(tier.place) == before
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_dry_run_when_the_store_is_another_one_then_says_that_nothing_of_it_is_there(
+    tier: Command, tmp_path: Path
+) -> None:
+    """Before the metadata is gone, and the objects are where nobody looks."""
+    other = tmp_path / "other"
+    other.mkdir()
+    flags = ["--embedded", str(tier.place.archive), "--retention-ms", "0", "--no-spark"]
+    wrong = tier("expire", *flags, "--store", str(other))
+    assert wrong.exit_code == 0, wrong.output
+    assert "none of the first 4 segments that would go has a manifest in the store" in wrong.stdout
+    assert "none of the first" not in tier("expire", *flags, *tier.store).stdout
+
+
+def test_command_when_a_topic_is_mistyped_then_says_that_nobody_knows_it(tier: Command) -> None:
+    """Nothing to delete looks like everything deleted."""
+    for more in ((), ("--apply",)):
+        result = expired(tier, "--topic", "oders", "--topic", "pay*", "--retention-ms", "0", *more)
+        assert result.exit_code == 0, result.output
+        assert "note: the metadata knows no topic oders" in result.stdout
+        assert "pay*" not in result.stdout
+
+
+def test_copied_folders_when_something_is_to_be_deleted_by_them_then_refused(
+    tier: Command,
+) -> None:
+    """They are shown what would go, and nobody reads what would be written there."""
+    log = ["--log-dirs", str(tier.place.archive / "log"), "--offline", *tier.store, "--no-spark"]
+    shown = tier("expire", *log, "--retention-ms", "0", "--output", "json")
+    assert document(shown)["totals"]["would-go"]["segments"] == 4
+    before = trees(tier.place)
+    refused = tier("expire", *log, "--retention-ms", "0", "--apply")
+    assert refused.exit_code == 2
+    assert "copied folders are only looked at" in refused.stderr
+    assert trees(tier.place) == before
+
+
+def test_command_when_nobody_says_whose_topics_they_are_then_refused(tier: Command) -> None:
+    """A service may hold what live brokers go by; who says --offline answers for it."""
+    log = ["--log-dirs", str(tier.place.archive / "log"), *tier.store, "--no-spark"]
+    refused = tier("expire", *log, "--retention-ms", "0")
+    assert refused.exit_code == 2
+    assert "whether live brokers expire these topics is not known" in refused.stderr
+    both = tier("expire", *log, "--offline", "--bootstrap-server", "nowhere:9092")
+    assert both.exit_code == 2
+    assert "--offline asks no cluster" in both.stderr
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_run_when_it_may_delete_so_many_then_stops_there_and_the_next_goes_on(
+    tier: Command, most: int
+) -> None:
+    """The whole is shown beforehand."""
+    flags = ["--retention-ms", "0", "--max-delete", str(most), "--output", "json"]
+    assert document(expired(tier, *flags))["totals"]["would-go"]["segments"] == 4
+    told = document(result := expired(tier, *flags, "--apply"))
+    assert result.exit_code == 0
+    totals = {fate: amount["segments"] for fate, amount in told["totals"].items()}
+    assert (totals["deleted"], totals["not-begun"]) == (most, 4 - most)
+    assert len(tier.place.check()) == 4 - most
+
+
+def test_run_when_it_is_told_to_stop_then_says_what_is_left(tier: Command) -> None:
+    """Between waves, by whatever signal."""
+    request = CareRequest(embedded=tier.place.archive, store=tier.place.store_settings)
+    with open_tier(request) as opened_tier:
+        report = expire(opened_tier, Wish(retention_ms=0), is_applied=True,
+                        why_stop=lambda: "SIGTERM")  # fmt: skip
+    assert (report.stopped, report.is_fine) == ("SIGTERM", False)
+    assert report.count(Fate.NOT_BEGUN).segments == 4
+    assert "stopped: SIGTERM" in "\n".join(report.lines())
+    assert len(tier.place.check()) == 4
+    assert run(tier.place, later_ms=LATER_MS, retention_ms=0).is_fine
+    assert tier.place.segments() == []

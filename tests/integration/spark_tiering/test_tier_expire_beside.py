@@ -1,0 +1,268 @@
+"""`rlmm tier expire` beside copy jobs, other prefixes, and clusters whose topics they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.errors import ConfigError
+from rlmm.inspection import expire_kinds as kinds
+from rlmm.inspection.cluster import PartitionOffsets, TopicFacts
+from rlmm.metadata.ids import Uuid
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.care.expire.carrying import Fate
+from spark_tiering.care.life import open_care_life
+from spark_tiering.care.opening import open_tier
+from spark_tiering.care.request import CareRequest
+from spark_tiering.jobs.job_store import Topic
+from spark_tiering.keys import object_keys
+from spark_tiering.stores.content import BytesContent
+from spark_tiering.stores.local import LocalStore
+from spark_tiering.stores.opening import process_store
+from tests.support.expire_command import (
+    codes,
+    document,
+    expired,
+    moved,
+    run,
+    writing,
+)
+from tests.support.tier_command import Command, forget_environment
+from tests.support.tier_places import (
+    JOBS,
+    ORDERS,
+    PAYMENTS,
+    TierPlace,
+    WatchedUnits,
+)
+from tests.support.told_cluster import ToldCluster, settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DS = SegmentState.DELETE_SEGMENT_STARTED
+
+
+@pytest.fixture(autouse=True)
+def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing of the machine's own environment says anything."""
+    forget_environment(monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def tier(tmp_path: Path) -> Command:
+    """The command, for two partitions with two segments each, all copied."""
+    found = Command(TierPlace(tmp_path))
+    assert found.place.run().is_fine
+    return found
+
+
+# ---------------------------------------------------------------------------- beside copy jobs
+
+
+def test_f120_topic_when_a_copy_job_is_at_work_then_is_left_to_it_and_others_go_on(
+    tmp_path: Path,
+) -> None:
+    """Who works on it is named; when that job is over, its open copy goes with the rest."""
+    place = TierPlace(tmp_path)
+    tier = Command(place)
+    assert place.run().is_fine
+    request = CareRequest(store=place.store_settings)
+    with open_tier(request) as care, open_care_life(care) as life:
+        assert not life.claim_each([Topic(ORDERS.topic, ORDERS.topic_id)])
+        result = expired(tier, "--retention-ms", "1d", "--apply", "--output", "json")
+        assert result.exit_code == 4, result.output
+        told = document(result)
+        (finding,) = told["findings"]
+        assert (finding["code"], finding["subject"]) == ("TIER-EXPIRE-BUSY", "orders")
+        assert life.job_id in finding["detail"]
+        assert {one.id.partition for one in place.check()} == {ORDERS}
+        assert len(place.objects()) == 6
+    assert expired(tier, "--retention-ms", "1d", "--apply").exit_code == 0
+    assert (place.segments(), place.objects()) == ([], {})
+
+
+def test_f120_copy_when_a_job_is_at_it_then_stays_however_old_it_is(tmp_path: Path) -> None:
+    """Also in a dry run, which claims nothing: the job's plan and its beats tell."""
+    tier = Command(place := TierPlace(tmp_path, partitions=(ORDERS,)))
+    flags = ["--retention-ms", "0", "--min-age", "0s", "--end-open-copies", "--output", "json"]
+    shown: list[dict[str, Any]] = []
+    report = place.run(
+        engine=WatchedUnits(before=lambda task: shown.append(document(expired(tier, *flags))))
+    )
+    assert report.is_fine
+    first = shown[0]
+    assert (first["segments"], codes(first)) == ([], ["TIER-EXPIRE-OPEN"])
+    assert first["partitions"][0]["openSegments"] == 2
+    assert len(document(expired(tier, *flags))["segments"]) == 2
+
+
+# ------------------------------------------------------------------------------- old prefixes
+
+
+def test_f125_prefix_when_it_has_changed_then_old_objects_go_without_asking_twice_for_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One half lies under the old one, one under the new one; requests are counted."""
+    place = TierPlace(tmp_path, prefix="old/", partitions=(ORDERS,))
+    assert place.run().is_fine
+    place.prefix = "new/"
+    first, second = place.segments()
+    store = process_store(place.store_settings)
+    for old, new in zip(
+        object_keys(second.id, second.start_offset, "old/").values(),
+        object_keys(second.id, second.start_offset, "new/").values(),
+        strict=True,
+    ):
+        size = store.head(old).size_bytes  # type: ignore[union-attr]
+        content = store.get(old, 0, size - 1)
+        assert isinstance(content, bytes)
+        store.put(new, BytesContent(content))
+        store.delete(old)
+    asked: Counter[str] = Counter()
+    for name in ("delete", "head"):
+        real = getattr(LocalStore, name)
+
+        def counted(self: Any, key: str, *args: Any, _real: Any = real, _name: str = name,
+                    **more: Any) -> Any:  # fmt: skip
+            if "rlmm-jobs" not in key:
+                asked[f"{_name} {key.partition('/')[0]}"] += 1
+            return _real(self, key, *args, **more)
+
+        monkeypatch.setattr(LocalStore, name, counted)
+    report = run(place, retention_ms=0, old_prefixes=("old/", "new/"))
+    assert report.is_fine, list(report.lines())
+    assert [one.was_there for one in report.receipts] == [True, True]
+    # Of the one under the present prefix nothing is asked elsewhere; one is looked for before.
+    assert asked == {"head new": 2 + 1, "delete new": 6, "head old": 1 + 1, "delete old": 3}
+    place.prefix = ""
+    assert [key for key in place.objects("old/") if JOBS not in key] == []
+    assert [key for key in place.objects("new/") if JOBS not in key] == []
+    assert place.segments() == []
+    assert first.start_offset < second.start_offset
+
+
+def test_f125_prefix_when_the_old_one_is_not_named_then_what_was_not_there_is_told(
+    tmp_path: Path,
+) -> None:
+    """
+    The trap: the metadata would go and the objects stay. Nothing is done unless objects are said to
+    be gone; then it is told, and where to look.
+    """
+    place = TierPlace(tmp_path, prefix="old/", partitions=(ORDERS,))
+    assert place.run().is_fine
+    place.prefix = "new/"
+    with pytest.raises(ConfigError, match=r"none of the first 2 .*--old-prefix .*--objects-gone"):
+        run(place, retention_ms=0)
+    assert len(place.segments()) == 2
+    report = run(place, retention_ms=0, is_without_objects=True)
+    assert [one.kind for one in report.findings()] == [kinds.EXPIRE_ABSENT]
+    assert not report.is_fine
+    assert "--old-prefix" in "\n".join(report.lines())
+
+
+# --------------------------------------------------------------------------- whose business
+
+
+def told_cluster(is_tiered: bool = False, **said: Any) -> ToldCluster:
+    """A cluster that has both topics, and deletes records of orders before 120."""
+    facts = {
+        one.topic: TopicFacts(
+            one.topic, one.topic_id, {},
+            settings(remote_storage_enable=str(is_tiered).lower() if one is ORDERS else "false",
+                     retention_ms="86400000", retention_bytes="-1"),
+        )
+        for one in (ORDERS, PAYMENTS)
+    }  # fmt: skip
+    return ToldCluster(facts, {ORDERS: PartitionOffsets(earliest=120)}, **said)
+
+
+def test_topic_when_live_brokers_expire_it_then_is_refused_by_name_and_others_go_on(
+    tier: Command,
+) -> None:
+    """Whatever limits are given; and its settings are what is applied to the others."""
+    report = run(tier.place, cluster=told_cluster(is_tiered=True))
+    assert [(one.kind, one.subject) for one in report.findings()] == [(kinds.EXPIRE_LIVE, "orders")]
+    assert not report.is_fine
+    assert {one.id.partition for one in tier.place.check()} == {ORDERS}
+    assert report.count(Fate.DELETED).segments == 2
+
+
+def test_topic_when_the_cluster_does_not_tell_about_it_then_is_refused(tier: Command) -> None:
+    """What cannot be seen may be there, and tiered."""
+    cluster = told_cluster()
+    rights = type(cluster.told_rights)(None, {"orders": frozenset()})
+    cluster = replace(
+        cluster, topics_there={"payments": cluster.topics_there["payments"]}, told_rights=rights
+    )
+    report = run(tier.place, cluster=cluster, retention_ms=0)
+    assert [(one.kind, one.subject) for one in report.findings()] == [
+        (kinds.EXPIRE_UNTOLD, "orders")
+    ]
+    assert {one.id.partition for one in tier.place.check()} == {ORDERS}
+
+
+def test_topic_when_it_was_made_anew_then_the_archive_of_the_old_one_is_ours(
+    tier: Command,
+) -> None:
+    """It has the name of a tiered topic, and not its id; none of that one's settings apply."""
+    cluster = told_cluster(is_tiered=True)
+    anew = replace(cluster.topics_there["orders"], topic_id=Uuid.of(1, 1))
+    cluster = replace(cluster, topics_there={"orders": anew})
+    report = run(tier.place, cluster=cluster)
+    assert (report.findings(), report.receipts) == ([], ())
+    assert "no limit is known of orders, payments" in report.notes[0]
+    report = run(tier.place, cluster=cluster, retention_ms=0)
+    assert report.is_fine
+    assert tier.place.segments() == []
+
+
+def test_archive_when_the_local_log_begins_later_then_it_does_not_unless_asked_for(
+    tier: Command,
+) -> None:
+    """An archive is there for what brokers have deleted."""
+    said: dict[str, Any] = {"retention_ms": -1, "is_applied": False, "cluster": told_cluster()}
+    assert run(tier.place, **said).receipts == ()
+    report = run(tier.place, asks_log_start=True, **said)
+    assert [(one.segment.id.partition, one.reason.value) for one in report.receipts] == [
+        (ORDERS, "log-start")
+    ]
+    assert [one.start_after for one in report.plans] == [120, 0]
+
+
+def test_deleted_topics_of_an_archive_when_asked_for_then_refused(tier: Command) -> None:
+    """They are what it is kept for."""
+    with pytest.raises(ConfigError, match="--deleted-topics would end it"):
+        run(tier.place, cluster=told_cluster(), drops_deleted_topics=True)
+
+
+def test_f116_topic_when_its_cluster_has_deleted_it_then_goes_only_when_asked_for(
+    tier: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What brokers began to delete is finished; the rest is listed, and goes with the flag."""
+    monkeypatch.setattr(ToldCluster, "cluster_id", _id_of(tier.place))
+    cluster = told_cluster()
+    gone = replace(cluster, topics_there={"payments": cluster.topics_there["payments"]})
+    moved(tier.place, tier.place.segments()[0], DS)
+    report = run(tier.place, cluster=gone, retention_ms=-1)
+    assert [one.reason.value for one in report.receipts] == ["deletion-begun"]
+    (finding,) = report.findings()
+    assert (finding.kind, finding.fields["segments"]) == (kinds.EXPIRE_DELETION, 1)
+    assert not report.is_fine
+    report = run(tier.place, cluster=gone, retention_ms=-1, drops_deleted_topics=True)
+    assert [one.reason.value for one in report.receipts] == ["topic-deleted"]
+    assert report.is_fine
+    assert {one.id.partition for one in tier.place.check()} == {PAYMENTS}
+
+
+def _id_of(place: TierPlace) -> Any:
+    with writing(place) as metadata:
+        found = metadata.cluster_id
+
+    async def cluster_id(_: ToldCluster) -> str:
+        return found
+
+    return cluster_id

@@ -1,0 +1,133 @@
+"""Expiry beside a real broker: it decides as ours does, and its topics are left to it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from rlmm.inspection import expire_kinds as kinds
+from rlmm.inspection.retention import Rules
+from rlmm.metadata.events import SegmentUpdate
+from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
+from rlmm.metadata.segment import SegmentMetadata, SegmentState
+from rlmm.sources.settings import SourceSettings
+from spark_tiering.care.expire.deciding import decide
+from spark_tiering.care.expire.job import expire
+from spark_tiering.care.expire.standing import Standing
+from spark_tiering.care.expire.wishes import Wish
+from spark_tiering.care.opening import open_tier
+from spark_tiering.care.request import CareRequest
+from spark_tiering.keys import object_keys
+from spark_tiering.plan.rules import Filters
+from spark_tiering.stores.content import BytesContent
+from spark_tiering.stores.local_settings import LocalSettings
+from tests.kafka.clients import produce
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spark_tiering.care.expire.report import ExpireReport
+    from tests.kafka.tiered import TieredKafka
+
+SEGMENTS = 5
+RECORDS = [b"%03d" % number + b"x" * 497 for number in range(28 * (SEGMENTS - 1) + 5)]
+CS, CF, DS, DF = SegmentState
+LIMIT = 2 * 15_000
+"""Room for the last short one and for one whole one."""
+
+
+def request(kafka: TieredKafka, topic: str, store: Path) -> CareRequest:
+    """A tier whose metadata is the broker's own."""
+    return CareRequest(
+        source=SourceSettings(bootstrap_servers=kafka.bootstrap),
+        store=LocalSettings(store),
+        topics=Filters((topic,)),
+    )
+
+
+def deleted_by(kafka: TieredKafka, topic: str) -> set[SegmentId]:
+    """What the broker has begun to delete."""
+    events = (found.event for found in kafka.metadata_events(topic))
+    return {event.id for event in events if event.state is DS}
+
+
+async def test_f117_size_when_a_real_broker_expires_then_ours_foretells_what_goes(
+    kafka_broker: TieredKafka, tmp_path: Path
+) -> None:
+    """The same segments by the same limit; asked to do it itself, ours refuses, by name."""
+    topic = "foretold"
+    await kafka_broker.create_topic(topic)
+    await produce(kafka_broker.login, topic, RECORDS)
+    await kafka_broker.wait_until_tiered(topic, SEGMENTS)
+    await kafka_broker.wait_until_trimmed(topic)
+
+    def foretell() -> tuple[set[SegmentId], int | None, ExpireReport]:
+        with open_tier(request(kafka_broker, topic, tmp_path)) as tier:
+            moment = tier.moment()
+            (summary,) = moment.partitions()
+            plan = decide(
+                summary.partition, list(moment.segments(summary.partition)),
+                standing=Standing.OURS, rules=Rules(retention_bytes=LIMIT), wish=Wish(),
+                now_ms=tier.now_ms(),
+            )  # fmt: skip
+            refused = expire(tier, Wish(retention_bytes=0), is_applied=True)
+        return {one.segment.id for one in plan.doomed}, plan.start_after, refused
+
+    foretold, start, refused = await asyncio.to_thread(foretell)
+    assert 0 < len(foretold) < SEGMENTS
+    assert [(one.kind, one.subject) for one in refused.findings()] == [(kinds.EXPIRE_LIVE, topic)]
+    assert refused.receipts == ()
+    assert deleted_by(kafka_broker, topic) == set()
+
+    await kafka_broker.expire(topic, LIMIT)
+    await kafka_broker.wait_until_deleted(topic, len(foretold))
+    assert deleted_by(kafka_broker, topic) == foretold
+
+    def log_start() -> int | None:
+        with open_tier(request(kafka_broker, topic, tmp_path)) as tier:
+            assert tier.cluster is not None
+            (one,) = tier.moment().partitions()
+            return tier.cluster.offsets([one.partition])[one.partition].earliest
+
+    assert await asyncio.to_thread(log_start) == start
+
+
+async def test_f116_topic_when_its_brokers_have_left_it_half_deleted_then_it_goes_when_asked_for(
+    kafka_broker: TieredKafka, tmp_path: Path
+) -> None:
+    """What they began is finished, the rest is listed and goes by the flag; no broker minds."""
+    topic = "half-deleted"
+    partition = TopicIdPartition(Uuid.of(5, 5), topic, 0)
+    segments = [
+        SegmentMetadata(SegmentId(partition, Uuid.of(6, at)), at * 10, at * 10 + 9, 1, 1_000, 1_000,
+                        ((0, at * 10),), 100)
+        for at in range(2)
+    ]  # fmt: skip
+
+    def left() -> tuple[list[ExpireReport], list[str]]:
+        with open_tier(request(kafka_broker, topic, tmp_path)) as tier:
+            for one in segments:
+                for key in object_keys(one.id, one.start_offset).values():
+                    tier.store.put(key, BytesContent(b"left"))
+                tier.writer().publish(one, 20)
+                tier.writer().publish(SegmentUpdate(one.id, 1, 2_000, b"\1", CF), 20)
+            tier.writer().publish(SegmentUpdate(segments[0].id, 1, 3_000, b"\1", DS), 20)
+            reports = [
+                expire(tier, wish, is_applied=True)
+                for wish in (Wish(), Wish(drops_deleted_topics=True), Wish())
+            ]
+            return reports, [one.key for one in tier.store.list(topic)]
+
+    (first, second, third), objects = await asyncio.to_thread(left)
+    assert [one.reason.value for one in first.receipts] == ["deletion-begun"]
+    (finding,) = first.findings()
+    assert (finding.kind, finding.fields["segments"]) == (kinds.EXPIRE_DELETION, 1)
+    assert [one.reason.value for one in second.receipts] == ["topic-deleted"]
+    assert (second.is_fine, third.is_fine, third.plans[0].is_idle) == (True, True, True)
+    assert objects == []
+    lives: dict[SegmentId, list[SegmentState]] = {}
+    for found in kafka_broker.metadata_events(topic):
+        assert isinstance(found.event, SegmentMetadata | SegmentUpdate)
+        lives.setdefault(found.event.id, []).append(found.event.state)
+    assert list(lives.values()) == [[CS, CF, DS, DF]] * 2
+    assert kafka_broker.tiering_errors() == []

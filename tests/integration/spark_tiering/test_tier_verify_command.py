@@ -1,0 +1,348 @@
+"""`rlmm tier verify` as people and programs meet it, and on Spark."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.cli.tier_examples import EXAMPLES
+from rlmm.inspection import tier_kinds
+from rlmm.metadata.codec.encoding import encode
+from rlmm.metadata.events import SegmentUpdate
+from rlmm.metadata.segment import SegmentMetadata, SegmentState
+from rlmm.sources.settings import SourceSettings
+from spark_tiering.engines.in_process import InProcess
+from spark_tiering.engines.opening import engine_over
+from spark_tiering.keys import ObjectKind, object_keys
+from spark_tiering.layout.chunk_index import plain_chunks
+from spark_tiering.layout.manifest import Manifest, describe, format_manifest
+from spark_tiering.layout.segment_indexes import lay_out_indexes
+from spark_tiering.segments.findings import SegmentPart
+from tests.support.builders import segment_id
+from tests.support.copied_folders import append_raw, place_of_event
+from tests.support.sealed_segments import IDS, KeyFiles
+from tests.support.served_metadata import ServedMetadata
+from tests.support.tier_command import Command, forget_environment, trees
+from tests.support.tier_places import ORDERS, PLACES, TierPlace
+from tests.support.verified_places import DEEP, Stored, copied_place, stored, told, verify
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+    from pyspark.sql import SparkSession
+
+    from spark_tiering.layout.segment_indexes import SegmentIndexes
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> TierPlace:
+    """A place with copies in it, for all."""
+    place = TierPlace(tmp_path_factory.mktemp("copied"))
+    assert place.run().is_fine
+    return place
+
+
+@pytest.fixture
+def tier(copied: TierPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """The same for the test alone."""
+    forget_environment(monkeypatch, tmp_path)
+    return Command(copied_place(copied, tmp_path / "tier"))
+
+
+def call(tier: Command, *more: str) -> Result:
+    """`rlmm tier verify` for it."""
+    flags = ("--embedded", str(tier.place.archive), "--no-spark")
+    return tier("verify", *flags, *tier.store, *more)
+
+
+def document(result: Result) -> Any:
+    """The report, of a result that ends as it says."""
+    found = json.loads(result.stdout)
+    assert result.exit_code == (0 if found["isFine"] else 1), result.output
+    return found
+
+
+def test_command_when_nothing_is_wrong_then_says_so_and_changes_nothing(tier: Command) -> None:
+    """With the figures; metadata log and store stay byte for byte what they were."""
+    before = trees(tier.place)
+    result = call(tier, "--deep")
+    assert result.exit_code == 0, result.output
+    assert "nothing found" in result.stdout
+    assert "4 of 4 segments in 2 partitions, 12 objects, 20 requests" in result.stdout
+    assert "5000000 requests for a million segments" in result.stdout
+    assert trees(tier.place) == before
+
+
+def test_command_when_an_object_is_gone_then_names_it_and_exits_with_1(
+    tier: Command, tmp_path: Path
+) -> None:
+    """For people with the way out, for programs with the very offsets; kept in a file as well."""
+    one = stored(tier.place)
+    one.put(ObjectKind.LOG, None)
+    result = call(tier)
+    assert result.exit_code == 1
+    for text in (
+        "ERROR TIER-OBJECT-MISSING: an object of a finished segment is not there",
+        f"orders-3: segment {one.segment.id.uuid}, offsets 0 to 119: log: there is no such object",
+        "fix: bring the object back",
+        "lost: orders-3, offsets 0-119",
+        "1 findings",
+    ):
+        assert text in result.stdout
+    kept = tmp_path / "report.json"
+    found = document(call(tier, "--output", "json", "--report", str(kept)))
+    assert json.loads(kept.read_text()) == found
+    assert found["format"] == "rlmm-tier-verify"
+    assert found["counts"] == {"TIER-OBJECT-MISSING": 1}
+    (lost,) = found["lost"]
+    assert lost == {
+        "topic": "orders",
+        "topicId": str(ORDERS.topic_id),
+        "partition": 3,
+        "offsets": [[0, 119]],
+    }
+    (finding,) = found["findings"]
+    assert finding["fields"]["lost"] == [[0, 119]]
+    assert finding["fields"]["key"] == one.keys[ObjectKind.LOG]
+    again = call(tier, "--report", str(kept))
+    assert again.exit_code == 2, "a report is never overwritten"
+
+
+def test_command_when_topics_are_named_then_looks_at_these(tier: Command) -> None:
+    """By pattern."""
+    stored(tier.place).put(ObjectKind.LOG, None)
+    assert call(tier, "--topic", "pay*").exit_code == 0
+    assert call(tier, "--without-topic", "orders").exit_code == 0
+    assert call(tier, "--topic", "orders").exit_code == 1
+
+
+def test_command_when_segments_are_encrypted_then_takes_a_key_ring(
+    tier: Command, tmp_path: Path
+) -> None:
+    """Without it sizes are judged, and what could not be read is named."""
+    for at in range(4):
+        stored(tier.place, at).seal(IDS[0])
+    assert call(tier).exit_code == 0
+    closed = call(tier, "--deep")
+    assert closed.exit_code == 1
+    assert "TIER-OBJECT-ENCRYPTED" in closed.stdout
+    assert "--key-ring" in closed.stdout
+    keys = KeyFiles(tmp_path / "keys")
+    opened = document(call(tier, "--deep", "--key-ring", str(keys.ring), "--output", "json"))
+    assert opened["isFine"]
+    assert opened["segmentsOpenedByKeyRing"] == 4
+    keys.ring.chmod(0o644)
+    refused = call(tier, "--deep", "--key-ring", str(keys.ring))
+    assert refused.exit_code == 2
+    assert "every user of the machine" in refused.output
+
+
+@pytest.mark.parametrize(
+    ("flags", "exit_code", "text"),
+    [
+        (("--sample", "x"), 2, "500 segments or 2% of them"),
+        (("--sample", "0"), 2, "sample"),
+        (("--sample", "101%"), 2, "sample"),
+        (("--seed", "1"), 2, "--sample"),
+        (("--after", "nonsense"), 2, "no place to go on behind"),
+        (("--max-requests", "0"), 2, "max-requests"),
+        (("--key-ring", "nowhere.json"), 2, "nowhere.json"),
+        (("--store", "/nowhere/at/all"), 3, "/nowhere/at"),
+    ],
+)
+def test_command_when_flags_are_wrong_then_says_it_in_one_line(
+    tier: Command, flags: tuple[str, ...], exit_code: int, text: str
+) -> None:
+    """Never a stack trace."""
+    result = call(tier, *flags)
+    assert result.exit_code == exit_code, result.output
+    assert text in result.output
+    assert "Traceback" not in result.output
+
+
+def test_command_when_its_budget_is_used_up_then_tells_where_to_go_on(tier: Command) -> None:
+    """The next one takes the place as it was printed."""
+    first = call(tier, "--max-requests", "6")
+    assert first.exit_code == 1
+    assert "stopped: the budget of requests is used up: 6" in first.stdout
+    (line,) = [one for one in first.stdout.splitlines() if one.startswith("to go on: ")]
+    rest = document(call(tier, *line.split()[3:], "--output", "json"))
+    assert rest["segments"] == 2
+    assert rest["isFine"]
+
+
+def test_command_when_a_sample_is_drawn_then_its_seed_draws_it_again(tier: Command) -> None:
+    """The report tells it."""
+    first = document(call(tier, "--sample", "50%", "--output", "json"))
+    seed = first["sample"]["seed"]
+    again = document(call(tier, "--sample", "50%", "--seed", str(seed), "--output", "json"))
+    assert again["sample"] == first["sample"]
+    assert again["segments"] == first["segments"]
+    two = document(call(tier, "--sample", "2", "--output", "json"))
+    assert two["segments"] == 2
+
+
+def test_help_when_asked_for_then_ends_with_examples(tier: Command) -> None:
+    """Of the common ways to use it."""
+    result = tier("verify", "--help")
+    assert result.exit_code == 0
+    for lines in EXAMPLES["verify"]:
+        assert lines[0] in result.output
+
+
+def test_kinds_of_this_command_are_documented() -> None:
+    """Each has its reason and a way out, and none has two codes."""
+    kinds = tier_kinds.KINDS_BY_COMMAND["tier verify"]
+    assert len({kind.code for kind in kinds}) == len(kinds)
+    assert all(kind.reason and kind.fix for kind in kinds)
+
+
+# --------------------------------------------------------------------- other places of the metadata
+
+
+def test_metadata_when_it_is_in_copied_folders_then_the_same_is_found(tier: Command) -> None:
+    """Without any service: the archive's own log as somebody copied it."""
+    stored(tier.place).put(ObjectKind.LOG, None)
+    flags = ("--log-dirs", str(tier.place.archive / "log"), "--no-spark", "--deep")
+    result = tier("verify", *flags, *tier.store)
+    assert result.exit_code == 1, result.output
+    assert "lost: orders-3, offsets 0-119" in result.stdout
+
+
+def test_metadata_when_a_service_has_it_then_it_is_asked_anew_before_anything_is_told(
+    tmp_path: Path,
+) -> None:
+    """Also page by page, over a socket; what is deleted meanwhile is counted."""
+    with ServedMetadata() as served:
+        place = TierPlace(tmp_path, metadata=served.access)
+        assert place.run().is_fine
+        source = SourceSettings(sidecar=served.address, timeout_s=5.0)
+        asked: dict[str, Any] = {"embedded": None, "source": source}
+        assert verify(place, DEEP, **asked).is_fine
+        gone, lost = stored(place, 1), stored(place, 2)
+        for one in (gone, lost):
+            one.put(ObjectKind.MANIFEST, None)
+
+        class Meanwhile(InProcess):
+            """Somebody deletes a segment while others are looked at."""
+
+            def run_units(self, *arguments: Any) -> Any:
+                """See `Engine`."""
+                gone.say_in_metadata(SegmentState.DELETE_SEGMENT_STARTED)
+                return super().run_units(*arguments)
+
+        report = verify(place, engine=Meanwhile(), **asked)
+        assert report.gone == 1
+        assert [one.fields["segment_id"] for one in report.findings] == [str(lost.segment.id.uuid)]
+
+
+# --------------------------------------------------------------------------------- Spark, and size
+
+
+def test_tier_when_looked_at_on_spark_then_the_same_is_found(
+    spark_session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Units run in other processes, which read store and key ring themselves."""
+    monkeypatch.setattr("spark_tiering.care.verify.choosing.SEGMENTS_MAX", 1)
+    place = TierPlace(tmp_path)
+    assert place.run().is_fine
+    stored(place, 0).put(ObjectKind.LOG, None)
+    stored(place, 2).flip(ObjectKind.LOG, 300)
+    keys = KeyFiles(tmp_path / "keys")
+    stored(place, 3).seal(IDS[1])
+    options = replace(DEEP, key_ring=keys.settings)
+    here = verify(place, options)
+    on_spark = verify(place, options, engine=engine_over(spark_session))
+    assert told(on_spark) == told(here)
+    assert on_spark.work == here.work
+    assert on_spark.work.opened == 1
+    assert on_spark.lost == here.lost
+
+
+def many(place: TierPlace, count: int) -> list[SegmentMetadata]:
+    """So many segments of a few bytes, stored as brokers store them, and said to be finished."""
+    parts = {part: b"x" for part in SegmentPart if part is not SegmentPart.LOG}
+    del parts[SegmentPart.TXN_INDEX]
+    indexes = lay_out_indexes(dict.fromkeys(parts, 1))
+    made = []
+    values: dict[int, list[bytes]] = {}
+    for at in range(count):
+        partition = place.partitions[at % len(place.partitions)]
+        start = at // len(place.partitions) * 10
+        segment = SegmentMetadata(
+            segment_id(at + 1, partition), start, start + 9, 1, 1, 1, ((0, start),), 1,
+            txn_index_empty=True,
+        )  # fmt: skip
+        _store(place, segment, indexes, b"".join(parts.values()))
+        made.append(segment)
+        ended = SegmentUpdate(segment.id, 1, 2, None, SegmentState.COPY_SEGMENT_FINISHED)
+        values.setdefault(place_of_event(segment, PLACES), []).extend(
+            (encode(segment), encode(ended))
+        )
+    for number, those in values.items():
+        for at in range(0, len(those), 1000):
+            asyncio.run(append_raw(place.archive / "log", number, *those[at : at + 1000]))
+    return made
+
+
+def _store(
+    place: TierPlace, segment: SegmentMetadata, indexes: SegmentIndexes, body: bytes
+) -> None:
+    """Its objects as files: a store that syncs nothing is still slow for thousands."""
+    manifest = Manifest(plain_chunks(1, 4096), indexes, False, describe(segment))
+    contents = {
+        ObjectKind.LOG: b"x",
+        ObjectKind.INDEXES: body,
+        ObjectKind.MANIFEST: format_manifest(manifest),
+    }
+    for kind, key in object_keys(segment.id, segment.start_offset, place.prefix).items():
+        path = place.folder / "store" / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(contents[kind])
+
+
+@pytest.mark.parametrize("count", [2_000, pytest.param(20_000, marks=pytest.mark.long)])
+def test_tier_of_many_segments_when_looked_at_then_each_thing_wrong_is_found(
+    tmp_path: Path, count: int
+) -> None:
+    """Three requests for each, every thousandth damaged."""
+    place = TierPlace(tmp_path)
+    made = many(place, count)
+    assert verify(place).is_fine
+    broken = made[::1000]
+    for segment in broken:
+        Stored(place, segment).put(ObjectKind.INDEXES, None)
+    report = verify(place)
+    assert report.counts == {"TIER-OBJECT-MISSING": len(broken)}
+    assert report.work.segments == count
+    assert report.work.requests == 3 * count
+    assert {one.fields["segment_id"] for one in report.findings} == {
+        str(one.id.uuid) for one in broken
+    }
+
+
+def test_command_when_the_archive_is_not_there_then_does_not_say_that_all_is_whole(
+    tier: Command, tmp_path: Path
+) -> None:
+    """A mistyped folder, and the log inside it, are no archives without segments."""
+    archive = tier.place.archive
+    for folder, hint in ((tmp_path / "nowhere", ""), (archive / "log", f"it lies in {archive}")):
+        for command in ("verify", "audit"):
+            result = tier(command, "--embedded", str(folder), "--no-spark", *tier.store)
+            assert result.exit_code == 2, result.output
+            assert "there is no embedded log" in result.stderr
+            assert hint in result.stderr
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_command_when_a_topic_is_mistyped_then_says_that_nobody_knows_it(tier: Command) -> None:
+    """Nothing to look at looks like nothing wrong."""
+    result = call(tier, "--topic", "oders", "--topic", "pay*")
+    assert result.exit_code == 0, result.output
+    assert "note: the metadata knows no topic oders" in result.stdout
+    assert "pay*" not in result.stdout

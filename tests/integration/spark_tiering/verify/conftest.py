@@ -1,0 +1,59 @@
+"""A tier to be damaged: the example partition twice, copied in each way that there is."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.tier_places import PLAIN, TierPlace
+from tests.support.verified_places import copied_place, stored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from spark_tiering.work.tasks import CopyOptions
+    from tests.support.verified_places import Stored
+
+
+@pytest.fixture(scope="module")
+def tiers(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., TierPlace]:
+    """Two partitions, all copied: made once for each way of storing them."""
+
+    @cache
+    def made(options: CopyOptions, prefix: str) -> TierPlace:
+        place = TierPlace(tmp_path_factory.mktemp("tier"), options=options, prefix=prefix)
+        assert place.run().is_fine
+        return place
+
+    return made
+
+
+@pytest.fixture
+def tiered(tiers: Callable[..., TierPlace], tmp_path: Path) -> Callable[..., TierPlace]:
+    """One of these for the test alone."""
+
+    def own(options: CopyOptions = PLAIN, prefix: str = "") -> TierPlace:
+        return copied_place(tiers(options, prefix), tmp_path / "tier")
+
+    return own
+
+
+@pytest.fixture
+def place(tiered: Callable[..., TierPlace]) -> TierPlace:
+    """Copied plain."""
+    return tiered()
+
+
+@pytest.fixture
+def one(place: TierPlace) -> Stored:
+    """The first segment of all, 0-119 of orders-3."""
+    return stored(place)
+
+
+@pytest.fixture
+def two(place: TierPlace) -> Stored:
+    """The second, 120-250."""
+    return stored(place, 1)

@@ -1,0 +1,110 @@
+"""Encrypted segments looked at, with their keys and without."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spark_tiering.keys import ObjectKind
+from tests.support.sealed_segments import IDS, KeyFiles
+from tests.support.tier_places import PLAIN, ZSTD, TierPlace
+from tests.support.verified_places import DEEP, stored, told, verify
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from spark_tiering.care.verify.settings import VerifyOptions
+
+
+LOG, INDEXES = ObjectKind.LOG, ObjectKind.INDEXES
+FIRST = [0, 119]
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> KeyFiles:
+    """A key ring with both keys."""
+    return KeyFiles(tmp_path / "keys")
+
+
+@pytest.fixture(params=[PLAIN, ZSTD], ids=["plain", "zstd"])
+def sealed(tiered: Callable[..., TierPlace], request: pytest.FixtureRequest) -> TierPlace:
+    """All segments encrypted, by two keys in turn."""
+    place = tiered(request.param)
+    for at in range(4):
+        stored(place, at).seal(IDS[at % 2])
+    return place
+
+
+def with_keys(keys: KeyFiles) -> VerifyOptions:
+    """A deep look by a ring."""
+    return replace(DEEP, key_ring=keys.settings)
+
+
+def test_encrypted_tier_when_looked_at_then_its_objects_are_judged_without_a_key(
+    sealed: TierPlace, keys: KeyFiles
+) -> None:
+    """Lengths are everybody's; reading needs the ring."""
+    assert verify(sealed).is_fine
+    report = verify(sealed, with_keys(keys))
+    assert report.is_fine, told(report)
+    assert report.work.opened == 4
+
+
+def test_encrypted_tier_when_read_without_its_keys_then_that_is_told(
+    sealed: TierPlace, keys: KeyFiles
+) -> None:
+    """Nothing is lost: it could not be looked at."""
+    report = verify(sealed, DEEP)
+    assert {code for code, _, _ in told(report)} == {"TIER-OBJECT-ENCRYPTED"}
+    assert report.counts == {"TIER-OBJECT-ENCRYPTED": 4}
+    assert (report.work.read_bytes, report.work.opened) == (0, 0)
+    assert not report.lost
+    assert not report.is_fine
+    keys.write({IDS[0]: ""})
+    assert verify(sealed, with_keys(keys)).counts == {"TIER-OBJECT-ENCRYPTED": 2}
+    keys.write({IDS[0]: IDS[1], IDS[1]: ""})
+    assert verify(sealed, with_keys(keys)).counts == {"TIER-KEY-WRONG": 2}
+
+
+def test_encrypted_chunk_when_it_is_changed_then_its_offsets_are_told(
+    sealed: TierPlace, keys: KeyFiles
+) -> None:
+    """Its tag tells, and the chunks behind it are read."""
+    one = stored(sealed)
+    one.flip(LOG, one.manifest.chunks.chunk(1).stored_start + 40)
+    ((code, part, lost),) = told(verify(sealed, with_keys(keys)))
+    assert (code, part) == ("TIER-OBJECT-DAMAGED", "log")
+    assert lost == [[30, 79]]
+
+
+def test_encrypted_log_when_it_is_cut_then_whole_chunks_are_read(
+    sealed: TierPlace, keys: KeyFiles
+) -> None:
+    """Half a chunk cannot be opened."""
+    one = stored(sealed)
+    one.put(LOG, one.get(LOG)[: one.manifest.chunks.chunk(2).stored_start + 50])
+    found = told(verify(sealed, with_keys(keys)))
+    assert found == [("TIER-OBJECT-LENGTH", "log", [[60, 119]])]
+
+
+def test_encrypted_segment_when_the_aad_is_changed_then_the_manifest_is_told(
+    sealed: TierPlace, keys: KeyFiles
+) -> None:
+    """Not each of its parts."""
+    one = stored(sealed)
+    one.say(encryption__aad="AAAA")
+    found = told(verify(sealed, with_keys(keys)))
+    assert found == [("TIER-MANIFEST-MISMATCH", "rsm-manifest", [FIRST])]
+
+
+def test_encrypted_index_when_it_is_changed_then_it_is_told(
+    sealed: TierPlace, keys: KeyFiles
+) -> None:
+    """By its name."""
+    one = stored(sealed)
+    one.flip(INDEXES, 20)
+    found = told(verify(sealed, with_keys(keys)))
+    assert [(code, part) for code, part, _ in found] == [("TIER-OBJECT-DAMAGED", "offset")]

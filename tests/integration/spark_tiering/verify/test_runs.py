@@ -1,0 +1,242 @@
+"""Whole runs: prefixes that changed, what happens meanwhile, samples, budgets and stops."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.errors import StoreUnavailable
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.care.tier import Tier, TierMoment
+from spark_tiering.care.verify.settings import Sample, VerifyOptions
+from spark_tiering.engines.in_process import InProcess
+from spark_tiering.engines.protocol import UnitLost
+from spark_tiering.keys import ObjectKind
+from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
+from spark_tiering.stores.local import LocalStore
+from spark_tiering.stores.local_settings import LocalSettings
+from spark_tiering.work.throttle import Pace, Throttle
+from tests.support.tier_places import TierPlace, WatchedUnits, states
+from tests.support.verified_places import DEEP, stored, told, verify
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.support.verified_places import Stored
+
+LOG, INDEXES = ObjectKind.LOG, ObjectKind.INDEXES
+
+
+# ----------------------------------------------------------------------------- prefixes, deletions
+
+
+def test_f125_tier_when_the_prefix_is_changed_then_objects_are_found_under_the_old_one(
+    tiered: Callable[..., TierPlace],
+) -> None:
+    """Named, they are whole; one request is wasted for the change, not for each segment."""
+    place = tiered(prefix="old/")
+    lost = verify(place, prefix="new/")
+    assert lost.counts == {"TIER-OBJECT-MISSING": 12}
+    report = verify(place, VerifyOptions(old_prefixes=("older/", "old/")), prefix="new/")
+    assert report.is_fine
+    assert report.work.elsewhere == 4
+    assert report.work.requests == 12 + 2
+    assert any("older prefix" in note for note in report.notes)
+
+
+def test_f125_segment_when_its_custom_metadata_names_the_old_prefix_then_it_is_found(
+    tiered: Callable[..., TierPlace],
+) -> None:
+    """Nobody has to name it."""
+    place = tiered(prefix="old/")
+    for at in range(4):
+        one = stored(place, at)
+        custom = format_custom_metadata(CustomMetadata(1, "old/"))
+        one.say_in_metadata(SegmentState.COPY_SEGMENT_FINISHED, custom)
+    report = verify(place, prefix="new/")
+    assert report.is_fine, told(report)
+    assert report.work.elsewhere == 4
+
+
+class Meanwhile(InProcess):
+    """Units run here; when they have been, something happens."""
+
+    def __init__(self, happen: Callable[[], None]) -> None:
+        super().__init__()
+        self._happen = happen
+
+    def run_units(self, units: Any, fn: Any, on_result: Any = None) -> Any:
+        """See `Engine`."""
+        outcomes = super().run_units(units, fn, on_result)
+        self._happen()
+        return outcomes
+
+
+def test_segment_when_it_is_deleted_while_it_is_looked_at_then_it_is_no_finding(
+    place: TierPlace, one: Stored
+) -> None:
+    """Metadata shrinks before objects go: what is being deleted may lack them."""
+    for kind in ObjectKind:
+        one.put(kind, None)
+    before = Meanwhile(lambda: one.say_in_metadata(SegmentState.DELETE_SEGMENT_STARTED))
+    report = verify(place, engine=before)
+    assert not report.findings
+    assert report.gone == 1
+    assert report.is_fine
+    assert not report.lost
+    assert verify(place).is_fine, "and it is not asked after any more"
+
+
+@pytest.mark.parametrize("left", [(), (LOG,), (LOG, INDEXES), tuple(ObjectKind)])
+def test_f121_copies_when_they_are_open_then_nobody_expects_their_objects(
+    tmp_path: Path, left: tuple[ObjectKind, ...]
+) -> None:
+    """What jobs that died leave is no finding: nothing says that it were whole."""
+    place = TierPlace(tmp_path)
+    place.run(engine=WatchedUnits(lost=[120]))
+    assert states(place.segments()) == ["CF", "CS"] * 2
+    for kind in left:
+        stored(place, 1).put(kind, b"half of it")
+    report = verify(place, DEEP)
+    assert report.is_fine
+    assert report.segments_total == 2
+
+
+def test_store_when_it_fails_then_segments_are_told_as_not_looked_at(
+    place: TierPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Never as missing."""
+    original = LocalStore.get
+
+    def get(self: LocalStore, key: str, first: int, last: int) -> Any:
+        if "payments" in key:
+            msg = "no answer"
+            raise StoreUnavailable(msg)
+        return original(self, key, first, last)
+
+    monkeypatch.setattr(LocalStore, "get", get)
+    report = verify(place)
+    assert report.counts == {"TIER-UNREADABLE": 2}
+    assert (report.not_looked_at, report.work.segments) == (2, 2)
+    assert not report.is_fine
+    assert not report.lost
+
+
+def test_store_when_it_is_foreign_then_every_segment_is_missing_and_nothing_else(
+    place: TierPlace, tmp_path: Path
+) -> None:
+    """Another bucket with other things in it."""
+    other = tmp_path / "other"
+    (other / "somebody").mkdir(parents=True)
+    (other / "somebody/orders.log").write_bytes(b"x")
+    report = verify(place, DEEP, store=LocalSettings(other))
+    assert report.counts == {"TIER-OBJECT-MISSING": 12}
+
+
+def test_sample_when_it_is_drawn_again_then_it_is_the_same(place: TierPlace) -> None:
+    """By its seed; another one draws others, and all are within the tier."""
+    for sample in (Sample(2), Sample(share=0.5, seed=3)):
+        reports = [verify(place, VerifyOptions(sample=sample)) for _ in range(2)]
+        assert reports[0].work == reports[1].work
+        assert reports[0].is_fine
+    assert verify(place, VerifyOptions(sample=Sample(2))).work.segments == 2
+    assert verify(place, VerifyOptions(sample=Sample(99))).work.segments == 4
+    assert verify(place, VerifyOptions(sample=Sample(share=1.0))).work.segments == 4
+
+
+def test_budget_when_it_is_used_up_then_the_next_run_goes_on_behind(place: TierPlace) -> None:
+    """No segment twice, none left out, and no request more than allowed."""
+    first = verify(place, VerifyOptions(max_requests=7))
+    assert (first.work.segments, first.work.requests) == (2, 6)
+    assert first.stopped
+    assert not first.is_fine
+    rest = verify(place, VerifyOptions(max_requests=99, after=first.after))
+    assert (rest.work.segments, rest.stopped, rest.after) == (2, "", "")
+    assert rest.is_fine
+
+
+def test_budget_when_it_is_too_small_for_anything_then_that_is_told(place: TierPlace) -> None:
+    """Nothing was looked at, and nothing is said to be fine."""
+    report = verify(place, VerifyOptions(max_requests=1))
+    assert report.work.segments == 0
+    assert report.stopped
+    assert not report.is_fine
+
+
+def test_run_when_it_is_stopped_then_what_was_looked_at_is_told(
+    place: TierPlace, one: Stored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And where to go on."""
+    monkeypatch.setattr("spark_tiering.care.verify.choosing.SEGMENTS_MAX", 1)
+    one.put(LOG, None)
+    asked = iter(["", "", "SIGTERM"])
+    report = verify(place, why_stop=lambda: next(asked, "SIGTERM"))
+    assert report.stopped == "SIGTERM"
+    assert report.work.segments == 2
+    assert len(report.findings) == 1
+    rest = verify(place, VerifyOptions(after=report.after))
+    assert rest.work.segments == 2
+    assert rest.is_fine
+
+
+def test_run_when_it_is_stopped_and_units_are_lost_in_the_middle_then_goes_on_before_them(
+    place: TierPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slots are not done in order: nothing that was not looked at is passed over."""
+    monkeypatch.setattr("spark_tiering.care.verify.choosing.SEGMENTS_MAX", 1)
+
+    class Losing(InProcess):
+        """Of its second unit nobody comes back."""
+
+        def run_units(self, units: Any, fn: Any, on_result: Any = None) -> Any:
+            """See `Engine`."""
+            outcomes = super().run_units(units, fn)
+            outcomes[1] = UnitLost(1, "cancelled")
+            for one in outcomes:
+                on_result(one)
+            return outcomes
+
+    asked = iter([""])
+    report = verify(place, engine=Losing(), why_stop=lambda: next(asked, "SIGTERM"))
+    assert (report.stopped, report.work.segments) == ("SIGTERM", 3)
+    assert verify(place, VerifyOptions(after=report.after)).work.segments == 3
+
+
+def test_metadata_when_many_things_are_wrong_is_asked_anew_in_between(
+    place: TierPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Suspects are held up to a bound, and the listing goes on over it."""
+    monkeypatch.setattr("spark_tiering.care.verify.choosing.SEGMENTS_MAX", 1)
+    monkeypatch.setattr("spark_tiering.care.verify.verifying.UNITS_AT_ONCE", 1)
+    monkeypatch.setattr("spark_tiering.care.verify.verifying.SUSPECTS_MAX", 1)
+    for at in range(4):
+        stored(place, at).put(LOG, None)
+    asked: list[object] = []
+    moment = Tier.moment
+
+    def counted(tier: Tier) -> TierMoment:
+        asked.append(tier)
+        return moment(tier)
+
+    monkeypatch.setattr(Tier, "moment", counted)
+    report = verify(place)
+    assert len(asked) == 1 + 4 + 1, "at first, after each unit, and for what is lost"
+    assert report.counts == {"TIER-OBJECT-MISSING": 4}
+    assert len(report.lost) == 2
+
+
+def test_pace_when_it_is_set_then_reading_keeps_to_it(
+    place: TierPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second's worth may be used at once; what goes beyond is waited for."""
+    slept: list[float] = []
+    monkeypatch.setattr(
+        "spark_tiering.care.verify.working.throttle_of",
+        lambda job_id, pace: Throttle(pace, lambda: sum(slept), slept.append),
+    )
+    report = verify(place, replace(DEEP, pace=Pace(10_000.0)))
+    assert report.is_fine
+    assert 3 < sum(slept) < 7, "57,788 bytes of logs, and those of indexes and manifests"

@@ -1,0 +1,68 @@
+"""
+Our plugins for a broker, built once for a state of their sources, and brokers that load them.
+
+Built in a folder of the cache by the same Maven project as `make plugin` uses, without its tests.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+from tests.kafka.jars import CACHE, HERE, JarsUnusable, digest, locked, required
+from tests.kafka.node import ONE_NODE, STARTED, Node
+from tests.kafka.tiered import tiering
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tests.kafka.jars import Jars
+
+PROJECT = HERE.parent.parent / "broker_adapter" / "java"
+METADATA_MANAGER = "metadata-manager"
+MANAGER_CLASS = "io.rlmm.kafka.RlmmRemoteLogMetadataManager"
+BUILD_DEADLINE_S = 300
+
+
+def built(cache: Path = CACHE) -> Path:
+    """The folder that has a folder of each plugin."""
+    sources = sorted([*PROJECT.glob("pom.xml"), *PROJECT.glob("*/pom.xml")])
+    sources += sorted(PROJECT.glob("*/src/main/**/*.*"))
+    made = cache / f"plugins-{digest(*(file.read_bytes() for file in sources))}"
+    with locked(cache):
+        if not (made / "done").is_file():
+            (mvn,) = required("mvn")
+            done = subprocess.run(
+                [
+                    mvn, "-B", "-q", "-f", str(PROJECT / "pom.xml"), "package",
+                    "-Dmaven.test.skip=true", f"-Dplugins.build={made}",
+                ],
+                capture_output=True, text=True, check=False, timeout=BUILD_DEADLINE_S,
+                stdin=subprocess.DEVNULL,
+            )  # fmt: skip
+            if done.returncode != 0:
+                raise JarsUnusable(f"Maven could not build {PROJECT}:\n{done.stdout}{done.stderr}")
+            (made / "done").touch()
+    return made
+
+
+def our_manager(plugins: Path, address: str) -> dict[str, str]:
+    """The properties that have a broker ask the service at *address*."""
+    return {
+        "remote.log.metadata.manager.class.name": MANAGER_CLASS,
+        "remote.log.metadata.manager.class.path": f"{plugins / METADATA_MANAGER}/*",
+        "rlmm.config.sidecar.address": address,
+    }
+
+
+def node_with_our_manager(
+    jars: Jars,
+    folder: Path,
+    plugins: Path,
+    address: str,
+    properties: Mapping[str, str] | None = None,
+) -> Node:
+    """A node alone that tiers into its own folder and asks the service at *address*."""
+    settings = {**ONE_NODE, **tiering(folder / "tier"), **our_manager(plugins, address)}
+    return Node(jars, folder, properties={**settings, **(properties or {})}, ready=(STARTED,))

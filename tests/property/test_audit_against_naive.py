@@ -1,0 +1,255 @@
+"""Random histories of copies, deletions and crashes: the audit equals a naive comparison."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlmm.metadata.events import PartitionDelete
+from rlmm.metadata.ids import SegmentId, Uuid
+from rlmm.metadata.segment import PartitionDeleteState, SegmentState
+from spark_tiering.care.audit.verdicts import DAY_MS, Overall, Proof
+from spark_tiering.keys import ObjectKind
+from tests.support.audited_tiers import (
+    CF,
+    CS,
+    DF,
+    DS,
+    NOW_MS,
+    AuditedTier,
+    codes,
+    segment_of,
+    told_cluster,
+)
+from tests.support.builders import tp, update
+
+if TYPE_CHECKING:
+    from rlmm.metadata.ids import TopicIdPartition
+
+PARTITIONS = (tp("orders", 0), tp("orders", 1), tp("gone", 0, Uuid.of(7, 7)))
+SEGMENTS = 5
+"""Of each partition; each has a hundred offsets behind those of the one before."""
+OLD_MS, YOUNG_MS = NOW_MS - 3 * DAY_MS, NOW_MS - 1_000
+
+_WHICH = st.tuples(st.sampled_from(PARTITIONS), st.integers(0, SEGMENTS - 1))
+_KINDS = st.sampled_from(ObjectKind)
+_STEP = st.one_of(
+    st.tuples(st.just("event"), _WHICH),
+    st.tuples(st.just("event"), _WHICH),
+    st.tuples(st.just("write all"), _WHICH),
+    st.tuples(st.just("write"), _WHICH, _KINDS),
+    st.tuples(st.just("remove"), _WHICH, _KINDS),
+    st.tuples(st.just("copy"), _WHICH),
+    st.tuples(st.just("end partition"), st.sampled_from(PARTITIONS)),
+)
+"""A crash is that nothing more comes: of every segment, any step may be the last one."""
+
+
+@dataclass
+class Model:
+    """What happened, as plain sets."""
+
+    states: dict[SegmentId, SegmentState] = field(default_factory=dict)
+    touched: dict[SegmentId, int] = field(default_factory=dict)
+    deleted: set[SegmentId] = field(default_factory=set)
+    objects: dict[SegmentId, dict[ObjectKind, int]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+    ended: dict[TopicIdPartition, PartitionDeleteState] = field(default_factory=dict)
+    ended_ms: dict[TopicIdPartition, int] = field(default_factory=dict)
+
+
+def play(tier: AuditedTier, steps: list[tuple[tuple[Any, ...], bool]]) -> Model:
+    """Let it happen, to the tier and to the model."""
+    model = Model()
+    for (what, *about), is_old in steps:
+        at_ms = OLD_MS if is_old else YOUNG_MS
+        if what == "end partition":
+            (partition,) = about
+            before = model.ended.get(partition)
+            reached = PartitionDeleteState(0 if before is None else min(2, before + 1))
+            tier.say(PartitionDelete(partition, 1, at_ms, reached))
+            model.ended[partition] = reached
+            if reached is PartitionDeleteState.DELETE_PARTITION_FINISHED:
+                # What was known of it is given up; its objects are not.
+                for one in [one for one in model.states if one.partition == partition]:
+                    del model.states[one]
+            model.ended_ms[partition] = at_ms
+            continue
+        partition, number = about[0]
+        segment = segment_of(
+            10 * PARTITIONS.index(partition) + number + 1, 100 * number, 100 * number + 99,
+            partition, event_timestamp_ms=at_ms,
+        )  # fmt: skip
+        one = segment.id
+        if what in ("write", "write all", "copy"):
+            kinds = (about[1],) if what == "write" else tuple(ObjectKind)
+            tier.put(segment, kinds, modified_ms=at_ms)
+            model.objects[one].update(dict.fromkeys(kinds, at_ms))
+        elif what == "remove" and about[1] in model.objects[one]:
+            tier.remove(segment, about[1])
+            del model.objects[one][about[1]]
+        moves = {"event": 1, "copy": 2 if one not in model.states else 0}.get(what, 0)
+        for _ in range(moves):
+            state = model.states.get(one)
+            following = CS if state is None else SegmentState(min(state + 1, DF))
+            if state is None and one in model.deleted:
+                break
+            event = segment if following is CS else update(one, following, event_timestamp_ms=at_ms)
+            tier.say(event)
+            model.states[one], model.touched[one] = following, at_ms
+            if following is DF:
+                del model.states[one]
+                model.deleted.add(one)
+    return model
+
+
+def naive(model: Model, log_start: int) -> tuple[dict[str, set[SegmentId]], dict[str, int]]:
+    """Verdicts with their segments, and findings: each segment by itself, by plain conditions."""
+    verdicts: dict[str, set[SegmentId]] = defaultdict(set)
+    found: dict[str, int] = defaultdict(int)
+    for one in {*model.states, *model.objects}:
+        objects = model.objects.get(one, {})
+        newest = max([*objects.values(), model.touched[one] if one in model.states else 0])
+        is_old = newest == OLD_MS
+        is_ending = one.partition in model.ended or one.partition.topic == "gone"
+        verdict, code = naive_one(model, one, log_start, is_ending=is_ending, is_old=is_old)
+        if code:
+            found[code] += 1
+        if objects:
+            verdicts[verdict].add(one)
+    for partition in PARTITIONS[:2]:
+        if partition not in model.ended:
+            found["TIER-EXTENT-GAP"] += naive_gaps(model, partition, log_start)
+    return dict(verdicts), {code: count for code, count in found.items() if count}
+
+
+def naive_one(
+    model: Model, one: SegmentId, log_start: int, *, is_ending: bool, is_old: bool
+) -> tuple[str, str]:
+    """The verdict on one segment's objects, and what is found about it."""
+    objects, state = model.objects.get(one, {}), model.states.get(one)
+    incomplete = "TIER-INCOMPLETE-SET"
+    if state is not None and is_ending:
+        return "awaiting-delete", ""
+    if state is CF:
+        return "referenced", "TIER-OBJECT-MISSING" if len(objects) < 3 else ""
+    if state is DS:
+        return "awaiting-delete", "TIER-DELETE-UNFINISHED" if is_old else ""
+    if not is_old or (state is None and not objects):
+        return "in-flight", ""
+    if state is CS:
+        return "leftover", incomplete if objects else "TIER-COPY-UNFINISHED"
+    verdict = naive_unknown(model, one, objects, log_start)
+    if verdict == "orphan":
+        return verdict, "TIER-ORPHAN"
+    return verdict, "TIER-UNREFERENCED" if ObjectKind.MANIFEST in objects else incomplete
+
+
+def naive_ended(model: Model) -> int:
+    """Topics that are deleted for long, and of which something is left."""
+    count = 0
+    for topic in ("orders", "gone"):
+        events = [at for one, at in model.touched.items()
+                  if one in model.states and one.partition.topic == topic]  # fmt: skip
+        ended = [at for one, at in model.ended_ms.items() if one.topic == topic]
+        objects = any(found for one, found in model.objects.items() if one.partition.topic == topic)
+        is_left = bool(events) or (objects and topic == "gone")
+        is_over = bool(ended) or topic == "gone"
+        newest = max([*events, *ended, 0])
+        count += is_left and is_over and newest in (0, OLD_MS)
+    return count
+
+
+def naive_unknown(
+    model: Model, one: SegmentId, objects: dict[ObjectKind, int], log_start: int
+) -> str:
+    """Of objects that are old and of no segment that the metadata has."""
+    start = 100 * ((one.uuid[-1] - 1) % 10)
+    has_end = ObjectKind.MANIFEST in objects
+    is_below = start + 99 < log_start if has_end else start < log_start
+    is_proved = (
+        one.partition in model.ended
+        or one.partition.topic == "gone"
+        or is_below
+        or one in model.deleted
+    )
+    return "orphan" if is_proved else "unproven"
+
+
+def naive_gaps(model: Model, partition: TopicIdPartition, log_start: int) -> int:
+    """Runs of offsets, from the first finished segment to the last, in which nothing is."""
+    of = {one: state for one, state in model.states.items() if one.partition == partition}
+    starts = {100 * ((one.uuid[-1] - 1) % 10): state for one, state in of.items()}
+    finished = [start for start, state in starts.items() if state is CF]
+    if not finished:
+        return 0
+    holes = [
+        any(start + at >= log_start for at in (0, 99)) and start not in starts
+        for start in range(min(finished), max(finished), 100)
+    ]
+    return sum(one and not before for before, one in zip([False, *holes], holes, strict=False))
+
+
+@given(
+    steps=st.lists(st.tuples(_STEP, st.booleans()), max_size=40),
+    log_start=st.sampled_from([0, 50, 100, 250, 400]),
+)
+def test_f114_f116_f119_f121_audit_of_any_history_equals_a_naive_comparison(
+    steps: list[tuple[tuple[Any, ...], bool]], log_start: int
+) -> None:
+    """Every set of objects has the verdict that it should have, and so has the whole."""
+    tier = AuditedTier(cluster=told_cluster(*PARTITIONS[:1], log_start=log_start))
+    assert tier.cluster is not None
+    tier.cluster.ends = {
+        one: told_cluster(one, log_start=log_start).ends[one] for one in PARTITIONS[:2]
+    }
+    try:
+        model = play(tier, steps)
+        report = tier.audit()
+        expected, found = naive(model, log_start)
+        told = {
+            verdict.value: report.amount(verdict).sets
+            for topic in report.topics
+            for verdict in topic.amounts
+        }
+        assert told == {verdict: len(ones) for verdict, ones in expected.items()}
+        assert {one.id for one in tier.orphans} == expected.get("orphan", set())
+        said = codes(report)
+        ended = said.pop("TIER-TOPIC-UNKNOWN", 0)
+        assert ended == naive_ended(model)
+        assert said == found
+        corrupt = {"TIER-OBJECT-MISSING", "TIER-EXTENT-GAP"}
+        overall = Overall.CLEAN if not found and not ended else Overall.DIRTY
+        assert report.overall is (Overall.CORRUPT if corrupt & set(found) else overall)
+        objects = sum(len(one) for one in model.objects.values())
+        assert report.all.objects == objects
+    finally:
+        tier.close()
+
+
+@given(steps=st.lists(st.tuples(_STEP, st.booleans()), max_size=30))
+def test_f119_orphans_of_any_history_when_deleted_leave_all_else_as_it_was(
+    steps: list[tuple[tuple[Any, ...], bool]],
+) -> None:
+    """What is gone is what was called an orphan; an audit after it finds no more of them."""
+    tier = AuditedTier(cluster=told_cluster(PARTITIONS[0], log_start=250))
+    try:
+        play(tier, steps)
+        tier.audit()
+        orphans = {key for one in tier.orphans for key in one.keys}
+        unknown = [one for one in tier.orphans if one.proof is Proof.TOPIC_UNKNOWN]
+        before = set(tier.store.objects)
+        assert tier.delete().is_fine is not bool(unknown)
+        kept = {key for one in unknown for key in one.keys}
+        assert set(tier.store.objects) == before - orphans | kept
+        assert tier.delete(proofs=tuple(Proof)).is_fine
+        assert set(tier.store.objects) == before - orphans
+        tier.audit()
+        assert not tier.orphans
+    finally:
+        tier.close()

@@ -1,0 +1,234 @@
+"""
+The decoder beside readers that go record by record: equal rows for whatever is sound, and for
+whatever is not the same rows up to there, and a fault.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import google_crc32c
+import hypothesis.strategies as st
+from hypothesis import given, settings
+
+from rlmm.records.batch import TimestampType
+from rlmm.records.compression import Compression, deflate
+from rlmm.records.control import ControlType
+from rlmm.records.header import CRC_FROM, HEADER, HEADER_BYTES
+from rlmm.records.records import Record
+from rlmm.records.writer import Producer, build_batch, build_control_batch
+from spark_tiering.decoding import COLUMNS, DecodingFault, FaultKind
+from tests.support.decoded_rows import (
+    Row,
+    decode,
+    in_small,
+    only,
+    parsed_by_aiokafka,
+    read_by_records,
+    wanted,
+)
+from tests.support.strategies import RANDOM, damaged
+
+if TYPE_CHECKING:
+    from random import Random
+
+TIMES = st.integers(0, 2**45) | st.just(-1)
+CONTENT = st.none() | st.binary(max_size=40) | st.integers(60, 9_000).map(lambda size: size * b"v")
+HEADERS = st.lists(
+    st.tuples(st.text(max_size=5) | st.just(80 * "k"), st.none() | st.binary(max_size=9)),
+    max_size=3,
+).map(tuple)
+KINDS = st.sampled_from([*6 * ["data"], "log-append", "empty", "marker", "horizon"])
+PIECES = st.sampled_from([1 << 20, 1 << 20, 700, 61, 7])
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> bytes:
+    """Batches with rising offsets, holes in and between them, of every codec and kind."""
+    log, offset = b"", draw(st.sampled_from([0, 0, 7, 2**40]))
+    for kind in draw(st.lists(KINDS, max_size=6)):
+        batch, offset = _batch(draw, kind, offset)
+        log += batch
+        offset += draw(st.sampled_from([0, 0, 0, 3]))
+    return log
+
+
+def _batch(draw: st.DrawFn, kind: str, base: int) -> tuple[bytes, int]:
+    if kind == "marker":
+        producer = Producer(9, 0, is_transactional=True)
+        marker = draw(st.sampled_from([ControlType.COMMIT, ControlType.ABORT]))
+        return build_control_batch(marker, base, producer=producer, timestamp_ms=5), base + 1
+    if kind == "empty":
+        codec = draw(st.sampled_from(Compression))
+        last = base + draw(st.integers(0, 3))
+        return build_batch([], base, last_offset=last, compression=codec), last + 1
+    deltas = sorted(draw(st.sets(st.integers(0, 12), min_size=1, max_size=6)))
+    records = [
+        Record(base + delta, draw(TIMES), draw(CONTENT), draw(CONTENT), draw(HEADERS))
+        for delta in deltas
+    ]
+    last = records[-1].offset + draw(st.sampled_from([0, 0, 2]))
+    is_appended = kind == "log-append"
+    batch = build_batch(
+        records,
+        base,
+        last_offset=last,
+        compression=draw(st.sampled_from(Compression)),
+        timestamp_type=TimestampType(is_appended),
+        max_timestamp_ms=2**41 if is_appended else None,
+    )
+    if kind == "horizon":
+        batch = resealed(batch, attributes=64)
+    return batch, last + 1
+
+
+def resealed(batch: bytes, *, attributes: int = 0) -> bytes:
+    """The batch with more attributes, and with the CRC of what it is."""
+    header = list(HEADER.unpack_from(batch))
+    header[5] |= attributes
+    changed = HEADER.pack(*header) + batch[HEADER_BYTES:]
+    header[4] = google_crc32c.value(changed[CRC_FROM:])
+    return HEADER.pack(*header) + batch[HEADER_BYTES:]
+
+
+@given(logs(), PIECES, st.booleans())
+def test_decoder_when_a_log_is_sound_then_its_rows_are_those_of_aiokafka(
+    log: bytes, piece_bytes: int, is_small: bool
+) -> None:
+    """Whatever the pieces, and whether the ways of many or of few are gone."""
+    with in_small(lanes=1 if is_small else 2, rows_max=3 if is_small else 1_000):
+        found = decode(log, piece_bytes=piece_bytes)
+    assert found.fault is None
+    assert found.rows == parsed_by_aiokafka(log)
+
+
+@given(logs(), st.lists(st.sampled_from(COLUMNS), min_size=1, unique=True), st.booleans())
+def test_decoder_when_columns_are_left_out_then_the_others_are_the_same(
+    log: bytes, columns: list[str], is_small: bool
+) -> None:
+    """Any columns in any order."""
+    with in_small() if is_small else in_small(lanes=2):
+        found = decode(log, wanted(columns=tuple(columns)))
+    assert found.fault is None
+    assert found.rows == only(parsed_by_aiokafka(log), columns)
+
+
+@given(logs(), st.data())
+def test_decoder_when_offsets_and_times_are_asked_for_then_the_others_are_left_out_and_counted(
+    log: bytes, data: st.DataObject
+) -> None:
+    """Ranges that begin and end anywhere, also within a batch."""
+    everything = parsed_by_aiokafka(log)
+    offsets = [row.offset for row in everything] or [0]
+    times = [row.timestamp_ms for row in everything] or [0]
+    first, behind = sorted(data.draw(st.sampled_from(offsets)) + each for each in (0, 3))
+    behind = max(first, data.draw(st.sampled_from([behind, offsets[-1], offsets[-1] + 1])))
+    from_ms, to_ms = sorted(data.draw(st.tuples(*2 * [st.sampled_from(times)])))
+    if data.draw(st.booleans()):
+        from_ms, to_ms = -(2**63), 2**63 - 1
+    asked = wanted(
+        first_offset=first, next_offset=behind, first_time_ms=from_ms, last_time_ms=to_ms
+    )
+    with in_small():
+        found = decode(log, asked)
+    assert found.fault is None
+    inside = [row for row in everything if first <= row.offset < behind]
+    assert found.rows == [row for row in inside if from_ms <= row.timestamp_ms <= to_ms]
+    assert found.counts.untimely == len(inside) - len(found.rows)
+
+
+@given(logs(), RANDOM, st.booleans())
+def test_decoder_when_bytes_are_damaged_then_rows_are_those_before_it_and_it_has_a_name(
+    log: bytes, chance: Random, is_small: bool
+) -> None:
+    """Anything wrong anywhere, with a CRC that holds and without: never a row that is not there."""
+    if not log:
+        return
+    for _ in range(8):
+        bad = damaged(chance, log)
+        if not bad:
+            continue
+        for checks_crc in (True, False):
+            with in_small(lanes=1 if is_small else 50):
+                found = decode(bad, wanted(checks_crc=checks_crc))
+            _assert_nothing_wrong(found.rows, found.fault, bad, checks_crc=checks_crc)
+
+
+@given(logs(), RANDOM)
+@settings(max_examples=60)
+def test_decoder_when_records_are_damaged_under_a_right_crc_then_rows_are_those_before_it(
+    log: bytes, chance: Random
+) -> None:
+    """What a broken producer sends: the records part is damaged before it is compressed."""
+    records = parsed_by_aiokafka(log)
+    if not records:
+        return
+    base = records[0].offset
+    few = [
+        Record(base + at, row.timestamp_ms, row.key, row.value, row.headers or ())
+        for at, row in enumerate(records[:5])
+    ]
+    plain = build_batch(few, base)
+    for codec in Compression:
+        section = deflate(codec, damaged(chance, plain[HEADER_BYTES:]))
+        header = list(HEADER.unpack_from(plain))
+        header[1], header[5] = 49 + len(section), codec.value
+        bad = resealed(HEADER.pack(*header) + section)
+        with in_small(lanes=chance.choice((1, 50))):
+            found = decode(bad)
+        _assert_nothing_wrong(found.rows, found.fault, bad)
+
+
+def _assert_nothing_wrong(
+    found: list[Row], fault: DecodingFault | None, log: bytes, *, checks_crc: bool = True
+) -> None:
+    expected, is_damaged = read_by_records(log, checks_crc=checks_crc)
+    assert found == expected[: len(found)]
+    if fault is None:
+        assert found == expected
+        assert not is_damaged
+
+
+@given(st.binary(max_size=200), st.booleans())
+def test_decoder_when_bytes_are_anything_then_there_is_no_row_or_a_fault(
+    data: bytes, checks_crc: bool
+) -> None:
+    """Nobody who wrote no log gets rows."""
+    found = decode(data, wanted(checks_crc=checks_crc))
+    assert not found.rows
+    assert bool(data) == (found.fault is not None)
+
+
+def test_decoder_when_there_are_many_batches_of_many_sizes_then_rows_are_those_of_aiokafka() -> (
+    None
+):
+    """The ways of many and of few as they are, each used: hundreds of batches, one very long."""
+    chance = random.Random(11)
+    log, offset = b"", 0
+    for number in range(300):
+        count = 3_000 if number == 150 else chance.choice((1, 2, 2, 2, 5, 40))
+        records = [_any_record(offset + at, chance) for at in range(count)]
+        log += build_batch(records, offset, compression=chance.choice(list(Compression)))
+        offset += count
+    found = decode(log, piece_bytes=100_000)
+    assert found.fault is None
+    assert found.rows == parsed_by_aiokafka(log)
+    assert found.counts.batches == 300
+
+
+def _any_record(offset: int, chance: Random) -> Record:
+    key = chance.choice((None, b"", chance.randbytes(8), chance.randbytes(90)))
+    value = chance.choice((None, b"", chance.randbytes(50), chance.randbytes(300)))
+    count = 40 if offset % 500 == 0 else chance.choice((0, 0, 1, 2))
+    headers = tuple(
+        (f"h{at}", chance.choice((None, b"", chance.randbytes(6)))) for at in range(count)
+    )
+    return Record(
+        offset, 1_700_000_000_000 + chance.randrange(-(10**9), 10**9), key, value, headers
+    )
+
+
+def test_faults_when_they_are_listed_then_each_has_a_text_of_its_own() -> None:
+    """What programs look for is stable and told apart."""
+    assert len({str(kind) for kind in FaultKind}) == len(FaultKind)

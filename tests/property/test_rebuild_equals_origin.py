@@ -1,0 +1,199 @@
+"""
+The metadata of a random tier, rebuilt from its objects, equals the metadata that it came from.
+
+Copies of several brokers, with duplicates and overlaps, random epochs and transactions; copies that
+were given up, and deletions, at every stage. The named rules: the broker and the time of a segment
+are those of its start; copies that were never finished come back where their objects are whole; the
+order of overlapping copies is that of their starts; highest offsets of what is gone are gone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.segment import SegmentMetadata, SegmentState
+from spark_tiering.care.rebuild.deciding import Fate, decide
+from spark_tiering.care.rebuild.document import (
+    entry_fields,
+    entry_of,
+    line_of,
+    parse_entry,
+    parse_line,
+)
+from spark_tiering.care.rebuild.sets import ReadSet
+from spark_tiering.care.rebuild.steps import groups, steps_for
+from spark_tiering.keys import ObjectKind, ObjectName
+from spark_tiering.layout.findings import LayoutFinding
+from spark_tiering.layout.manifest import describe, format_manifest
+from spark_tiering.layout.manifest_reading import parse_manifest
+from spark_tiering.layout.recovering import CustomFields, recover_from
+from tests.support.bucket_sets import manifest_of, whole_segment
+from tests.support.builders import delete_finished, delete_started, finished, tp
+
+if TYPE_CHECKING:
+    from rlmm.metadata.events import SegmentUpdate
+    from rlmm.metadata.ids import SegmentId
+
+OFFSETS = 60
+STAGES = ("open", "whole", "finished", "deleting", "deleted")
+
+
+@st.composite
+def tiers(draw: st.DrawFn) -> list[tuple[SegmentMetadata, str]]:
+    """Segments in the order in which their copies began, and how far each came."""
+    found = []
+    for number in range(draw(st.integers(0, 9))):
+        start = draw(st.integers(0, OFFSETS - 1))
+        last = draw(st.integers(start, OFFSETS - 1))
+        first = draw(st.integers(0, 3))
+        epochs = {first: start}
+        if last > start and draw(st.booleans()):
+            epochs[first + draw(st.integers(1, 2))] = draw(st.integers(start + 1, last))
+        segment = whole_segment(
+            number,
+            start,
+            last,
+            epochs=epochs,
+            broker_id=draw(st.integers(1, 3)),
+            event_timestamp_ms=1_000 + number,
+            max_timestamp_ms=draw(st.integers(-1, 5)),
+            txn_index_empty=draw(st.booleans()),
+            size_bytes=draw(st.integers(1, 90)),
+        )
+        found.append((segment, draw(st.sampled_from(STAGES))))
+    return found
+
+
+def origin(tier: list[tuple[SegmentMetadata, str]]) -> PythonShard:
+    """The metadata that was lost; copies end in the order in which they began."""
+    shard = PythonShard(0)
+    for segment, _ in tier:
+        shard.apply_event(entry_of(segment).start)
+    for segment, stage in tier:
+        if stage in ("finished", "deleting", "deleted"):
+            entry = entry_of(segment)
+            shard.apply_event(finished(segment.id, broker_id=entry.start.broker_id))
+    for segment, stage in tier:
+        if stage in ("deleting", "deleted"):
+            shard.apply_event(delete_started(segment.id))
+        if stage == "deleted":
+            shard.apply_event(delete_finished(segment.id))
+    return shard
+
+
+def recovered(segment: SegmentMetadata) -> SegmentMetadata:
+    """What comes of the bytes of its manifest."""
+    content = format_manifest(replace(manifest_of(segment), described=describe(segment)))
+    manifest = parse_manifest(content)
+    assert not isinstance(manifest, LayoutFinding)
+    name = ObjectName(segment.id, segment.start_offset, ObjectKind.MANIFEST)
+    found = recover_from(name, manifest, len(content), fields=CustomFields.NONE)
+    assert isinstance(found, SegmentMetadata), found
+    return found
+
+
+def rebuilt(
+    tier: list[tuple[SegmentMetadata, str]],
+    past: dict[SegmentId, SegmentState],
+    shard: PythonShard,
+    stop_after: int | None = None,
+) -> list[Fate]:
+    """Publish what the objects give back, or the first of it; what each of them was."""
+    sets = [
+        ReadSet(segment.id, segment.start_offset, 0, recovered(segment))
+        for segment, stage in tier
+        if stage != "open"
+    ]
+    difference = decide(tp(), sets, {}, past)
+    lines = [entry_fields(entry_of(one), "tier/") for one in difference.missing]
+    entries = [
+        parse_entry(parse_line(line_of(first)), parse_line(line_of(second)), "tier/")
+        for first, second in lines
+    ]
+    present = {one.id: one for one in shard.segments(tp())} if shard.knows(tp()) else {}
+    told = steps_for(entries, present)
+    assert not told.refused
+    events: list[SegmentMetadata | SegmentUpdate] = []
+    for group in groups(told.steps, 3):
+        events += [one.entry.start for one in group if one.needs_start]
+        events += [one.entry.finish for one in group]
+    for event in events[:stop_after]:
+        shard.apply_event(event)
+    return [one.fate for one in difference.decided]
+
+
+def answers(shard: PythonShard) -> list[object]:
+    """Every look-up there is."""
+    if not shard.knows(tp()):
+        return []
+    found: list[object] = []
+    for epoch in range(6):
+        for offset in range(OFFSETS + 1):
+            for ask in (shard.segment_for, shard.next_segment_with_txn_index):
+                segment = ask(tp(), epoch, offset)
+                found.append(None if segment is None else segment.id)
+    return found
+
+
+def expected(tier: list[tuple[SegmentMetadata, str]]) -> PythonShard:
+    """By the named rules: everything that is whole, and no deletion of it known."""
+    kept = [(one, "finished") for one, stage in tier if stage in ("whole", "finished")]
+    return origin(kept)
+
+
+@given(tiers())
+def test_rebuild_when_deletions_are_known_then_equals_what_it_came_from(
+    tier: list[tuple[SegmentMetadata, str]],
+) -> None:
+    """Every look-up, every segment and every field."""
+    past = {
+        segment.id: SegmentState.DELETE_SEGMENT_STARTED
+        if stage == "deleting"
+        else SegmentState.DELETE_SEGMENT_FINISHED
+        for segment, stage in tier
+        if stage in ("deleting", "deleted")
+    }
+    shard = PythonShard(0)
+    fates = rebuilt(tier, past, shard)
+    assert fates.count(Fate.DELETED) == len(past)
+    wanted = expected(tier)
+    assert answers(shard) == answers(wanted)
+    if not shard.knows(tp()):
+        return
+    by_id = {segment.id: segment for segment, _ in tier}
+    assert [replace(one, event_timestamp_ms=0) for one in shard.segments(tp())] == [
+        replace(one, event_timestamp_ms=0) for one in wanted.segments(tp())
+    ]
+    assert all(one == by_id[one.id] for one in shard.segments(tp()))
+    for epoch in range(6):
+        assert shard.highest_offset(tp(), epoch) == wanted.highest_offset(tp(), epoch)
+
+
+@given(tiers().filter(lambda tier: all(stage != "whole" for _, stage in tier)))
+def test_rebuild_when_nothing_was_deleted_then_the_service_answers_as_before(
+    tier: list[tuple[SegmentMetadata, str]],
+) -> None:
+    """Beside the metadata itself that was lost, and no rule of ours."""
+    tier = [(one, "finished" if stage != "open" else stage) for one, stage in tier]
+    shard = PythonShard(0)
+    rebuilt(tier, {}, shard)
+    before = origin(tier)
+    assert answers(shard) == (answers(before) if shard.knows(tp()) else [])
+
+
+@given(tiers(), st.integers(0, 18))
+def test_rebuild_when_its_application_is_broken_off_then_a_second_one_completes_it(
+    tier: list[tuple[SegmentMetadata, str]], stop_after: int
+) -> None:
+    """At any event; the second one publishes what is left, and nothing twice."""
+    shard, whole = PythonShard(0), PythonShard(0)
+    rebuilt(tier, {}, shard, stop_after)
+    rebuilt(tier, {}, shard)
+    rebuilt(tier, {}, whole)
+    assert answers(shard) == answers(whole)
+    assert shard.position == whole.position

@@ -1,0 +1,143 @@
+"""What of a partition a query covers, and what is lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import DataLost
+from spark_tiering.data_source.bounds import EARLIEST, LATEST, Asked, NoOffset
+from spark_tiering.data_source.covering import (
+    EXPIRED,
+    NOT_THERE_YET,
+    Range,
+    cover,
+    offset_of_end,
+    offset_of_start,
+    require_nothing_lost,
+    without,
+)
+from spark_tiering.data_source.extents import Missing
+from tests.support.read_extents import extent, held
+
+if TYPE_CHECKING:
+    from spark_tiering.data_source.extents import Held
+
+PARTITION = held(extent(100, 200), extent(200, 300), extent(350, 400))
+
+
+def never(_: Held, __: int) -> int | None:
+    """No record is as late."""
+    return None
+
+
+def covered(first: int, behind: int) -> tuple[list[tuple[int, int]], list[tuple[int, int, str]]]:
+    """The offsets that are read, and those that are lost and why."""
+    found = cover(Range(PARTITION, first, behind), PARTITION.next_offset)
+    return (
+        [(one.first_offset, one.next_offset) for one in found.extents],
+        [(one.first_offset, one.next_offset, one.why) for one in found.lost],
+    )
+
+
+def test_cover_when_a_range_lies_within_then_extents_are_cut_to_it() -> None:
+    """From the middle of one to the middle of the next."""
+    assert covered(150, 250) == ([(150, 200), (200, 250)], [])
+
+
+@pytest.mark.parametrize("edge", [(150, 150), (100, 100), (400, 400)])
+def test_cover_when_a_range_is_empty_then_nothing_is_read_or_lost(edge: tuple[int, int]) -> None:
+    """Also at either end of all that there is."""
+    assert covered(*edge) == ([], [])
+
+
+def test_cover_when_a_gap_lies_in_it_then_the_gap_is_lost_and_no_more() -> None:
+    """With the reason that the listing has for it."""
+    why = "no segment of the tier has them"
+    assert covered(250, 360) == ([(250, 300), (350, 360)], [(300, 350, why)])
+    assert covered(320, 330) == ([], [(320, 330, why)])
+
+
+def test_cover_when_it_reaches_beyond_both_ends_then_each_is_named_for_what_it_is() -> None:
+    """Expired is another thing than not there yet."""
+    read, lost = covered(50, 420)
+    assert read == [(100, 200), (200, 300), (350, 400)]
+    assert [one for one in lost if one[0] != 300] == [
+        (50, 100, EXPIRED),
+        (400, 420, NOT_THERE_YET),
+    ]
+
+
+def test_cover_when_a_start_lies_behind_everything_then_that_is_told() -> None:
+    """It may be another topic's offset; nothing is read and nothing passed over."""
+    assert covered(500, 400) == ([], [(400, 500, NOT_THERE_YET)])
+
+
+def test_cover_when_all_of_it_is_expired_then_no_more_than_it_is_lost() -> None:
+    """What lies between it and the first offset was not asked for."""
+    assert covered(10, 20) == ([], [(10, 20, EXPIRED)])
+
+
+def test_without_when_something_in_the_middle_is_lost_as_well_then_both_sides_are_read() -> None:
+    """An extent is read up to it, and on from behind it."""
+    found = cover(Range(PARTITION, 100, 360), PARTITION.next_offset)
+    left = without(found, [Missing(150, 160, "a"), Missing(190, 210, "b")])
+    assert [(one.first_offset, one.next_offset) for one in left.extents] == [
+        (100, 150),
+        (160, 190),
+        (210, 300),
+        (350, 360),
+    ]
+    assert [one.first_offset for one in left.lost] == [150, 190, 300]
+
+
+def test_require_nothing_lost_when_something_is_then_offsets_and_reason_are_named() -> None:
+    """The message says what would be done about it."""
+    with pytest.raises(DataLost) as lost:
+        require_nothing_lost([cover(Range(PARTITION, 90, 310), 400)])
+    told = str(lost.value)
+    assert f"orders-0: no offsets 90 to 99: {EXPIRED}" in told
+    assert "orders-0: no offsets 300 to 309" in told
+    assert "failOnDataLoss=false" in told
+    require_nothing_lost([cover(Range(PARTITION, 100, 300), 400)])
+
+
+def test_require_nothing_lost_when_there_are_many_then_some_are_named_and_all_counted() -> None:
+    """A message is for people."""
+    many = held(*(extent(10 * number, 10 * number + 5) for number in range(9)))
+    with pytest.raises(DataLost, match="and 3 more ranges"):
+        require_nothing_lost([cover(Range(many, 0, 85), 85)])
+
+
+@pytest.mark.parametrize(
+    ("asked", "start", "end"),
+    [
+        (Asked(EARLIEST), 100, 100),
+        (Asked(LATEST), 380, 380),
+        (Asked(None), 380, 380),
+        (Asked(123), 123, 123),
+        (Asked(999), 999, 999),
+    ],
+)
+def test_offsets_when_a_bound_is_one_then_edges_are_of_what_can_be_read(
+    asked: Asked, start: int, end: int
+) -> None:
+    """The end that can be read may lie before all that is there."""
+    assert offset_of_start(PARTITION, 380, asked, never) == start
+    assert offset_of_end(PARTITION, 380, asked, never) == end
+
+
+def test_offsets_when_a_time_has_a_record_then_it_is_that_ones() -> None:
+    """As far as can be read."""
+    asked = Asked(None, 5_000)
+    assert offset_of_start(PARTITION, 380, asked, lambda _, __: 222) == 222
+    assert offset_of_end(PARTITION, 380, asked, lambda _, __: 399) == 380
+
+
+def test_offsets_when_no_record_is_as_late_then_a_start_fails_unless_told_otherwise() -> None:
+    """An end is the latest then."""
+    assert offset_of_end(PARTITION, 380, Asked(None, 5_000, NoOffset.ERROR), never) == 380
+    assert offset_of_start(PARTITION, 380, Asked(None, 5_000, NoOffset.LATEST), never) == 380
+    with pytest.raises(DataLost, match="no record is as late as 5000 ms"):
+        offset_of_start(PARTITION, 380, Asked(None, 5_000, NoOffset.ERROR), never)

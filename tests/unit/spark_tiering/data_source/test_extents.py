@@ -1,0 +1,52 @@
+"""Extents of what a frozen plan holds."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlmm.metadata.ids import Uuid
+from spark_tiering.data_source.extents import extent_of
+from spark_tiering.frozen.planned import FrozenSegment
+from tests.support.read_extents import ORDERS, extent
+
+
+def planned(read_last: int, epochs: tuple[tuple[int, int], ...]) -> FrozenSegment:
+    """A segment of the offsets 100 to 199 of which less may be read."""
+    uuid = Uuid(bytes(range(16)))
+    return FrozenSegment(
+        ORDERS, uuid, 100, 199, 100, read_last, 1_000, 77, epochs, True, "l", "i", "m"
+    )
+
+
+@pytest.mark.parametrize(
+    ("read_last", "epochs", "history", "history_last"),
+    [
+        (199, ((4, 100),), ((4, 0),), 199),
+        (149, ((4, 100),), ((4, 0),), 199),
+        (149, ((4, 100),), ((4, 0), (6, 150)), 149),
+        (120, ((4, 100),), ((4, 0), (6, 150)), 149),
+        (149, ((4, 100), (6, 150)), ((4, 0), (6, 150)), 199),
+        (149, ((4, 100), (5, 150)), ((4, 0), (6, 150)), 149),
+        (149, ((4, 100), (5, 160)), ((4, 0), (6, 180)), 159),
+    ],
+)
+def test_extent_when_leaders_were_replaced_then_it_says_up_to_where_the_segment_is_the_partitions(
+    read_last: int,
+    epochs: tuple[tuple[int, int], ...],
+    history: tuple[tuple[int, int], ...],
+    history_last: int,
+) -> None:
+    """A plan that ends within a segment cuts nothing off its history; a new leader does."""
+    found = extent_of(planned(read_last, epochs), history)
+    assert (found.first_offset, found.last_offset) == (100, read_last)
+    assert (found.history_last, found.has_end) == (history_last, history_last == 199)
+
+
+def test_extent_when_a_part_of_it_is_wanted_then_bytes_are_counted_by_offsets() -> None:
+    """As if all records were alike; nothing is left of what lies elsewhere."""
+    whole = extent(100, 200, log_bytes=1_000)
+    cut = whole.cut(150, 160)
+    assert cut is not None
+    assert (cut.offsets, cut.likely_bytes) == (10, 100)
+    assert whole.cut(200, 300) is None
+    assert whole.cut(50, 100) is None

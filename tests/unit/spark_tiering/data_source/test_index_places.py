@@ -1,0 +1,136 @@
+"""From offsets and times to bytes of a log, by indexes that may be wrong."""
+
+from __future__ import annotations
+
+import struct
+from itertools import pairwise
+
+import pytest
+
+from spark_tiering.data_source.index_places import OffsetPlaces, Place, TimePlaces, fits
+
+LOG_BYTES = 1_000
+
+
+def offsets(*entries: tuple[int, int], base: int = 500) -> OffsetPlaces:
+    """An index of (offset, position)."""
+    content = b"".join(struct.pack(">ii", offset - base, at) for offset, at in entries)
+    return OffsetPlaces.read(content, base, LOG_BYTES)
+
+
+def times(*entries: tuple[int, int], base: int = 500) -> TimePlaces:
+    """An index of (time, offset)."""
+    content = b"".join(struct.pack(">qi", at_ms, offset - base) for at_ms, offset in entries)
+    return TimePlaces.read(content, base)
+
+
+INDEX = offsets((519, 200), (539, 400), (559, 600), (579, 800))
+
+
+@pytest.mark.parametrize(
+    ("offset", "place"),
+    [
+        (500, Place(0, 500)),
+        (518, Place(0, 500)),
+        (519, Place(200, 519)),
+        (538, Place(200, 519)),
+        (579, Place(800, 579)),
+        (900, Place(800, 579)),
+    ],
+)
+def test_start_when_an_offset_is_looked_for_then_nothing_before_the_place_has_it(
+    offset: int, place: Place
+) -> None:
+    """The last entry that is not above it; the log's start below all entries."""
+    assert INDEX.start_of(offset) == place
+
+
+@pytest.mark.parametrize(
+    ("last", "stop"), [(500, 400), (519, 600), (540, 800), (559, LOG_BYTES), (999, LOG_BYTES)]
+)
+def test_stop_when_an_offset_is_the_last_then_the_batch_at_the_next_entry_is_within(
+    last: int, stop: int
+) -> None:
+    """An entry has the last offset of its batch: what is wanted may begin that batch."""
+    assert INDEX.likely_stop(last) == stop
+
+
+def test_slices_when_a_range_is_cut_then_they_meet_at_entries_and_cover_it() -> None:
+    """Each begins where the one before it stops, and none is missing."""
+    for count in (1, 2, 3, 4, 9):
+        slices = [INDEX.slice_of(500, 999, number, count) for number in range(count)]
+        assert slices[0].start == Place(0, 500)
+        assert slices[-1].stop == LOG_BYTES
+        assert [one.is_last for one in slices] == [False] * (count - 1) + [True]
+        for one, following in pairwise(slices):
+            assert one.stop == following.start.position
+        inner = {one.start.position for one in slices[1:]}
+        assert inner <= {200, 400, 600, 800, LOG_BYTES}
+
+
+def test_slices_when_there_are_no_entries_then_the_first_has_everything() -> None:
+    """A segment that is too small for an index cannot be cut."""
+    empty = offsets()
+    slices = [empty.slice_of(500, 999, number, 3) for number in range(3)]
+    assert [(one.start.position, one.stop) for one in slices] == [(0, 1000), *[(1000, 1000)] * 2]
+    assert [one.is_empty for one in slices] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [(519, 200), (518, 400)],
+        [(519, 200), (539, 200)],
+        [(519, 200), (539, 100)],
+        [(519, 200), (499, 400)],
+        [(519, 200), (0, 0)],
+        [(519, 200), (539, 1_000)],
+        [(519, 200), (539, 5_000)],
+    ],
+)
+def test_offset_index_when_entries_fall_or_lie_outside_then_it_ends_before_them(
+    entries: list[tuple[int, int]],
+) -> None:
+    """What cannot be is not believed, nor what follows."""
+    found = offsets(*entries)
+    assert found.positions.tolist() == [200]
+
+
+def test_offset_index_when_it_is_torn_or_zero_then_whole_entries_count() -> None:
+    """A file that was allocated and not written has none."""
+    torn = struct.pack(">ii", 19, 200) + b"\0\0\0"
+    assert OffsetPlaces.read(torn, 500, LOG_BYTES).positions.tolist() == [200]
+    assert OffsetPlaces.read(bytes(80), 500, LOG_BYTES).positions.tolist() == []
+
+
+def test_time_index_when_a_time_is_looked_for_then_all_before_the_offset_is_older() -> None:
+    """The entry before it says up to where nothing is as late."""
+    index = times((1_000, 519), (2_000, 539), (3_000, 539))
+    assert index.first_offset(900) is None
+    assert index.first_offset(1_000) is None
+    assert index.first_offset(1_001) == 520
+    assert index.first_offset(9_000) == 540
+
+
+def test_time_index_when_an_end_is_looked_for_then_a_later_record_lies_there() -> None:
+    """None where nothing is later."""
+    index = times((1_000, 519), (2_000, 539))
+    assert index.last_offset(999) == 519
+    assert index.last_offset(1_000) == 539
+    assert index.last_offset(2_000) is None
+
+
+def test_time_index_when_entries_fall_then_it_ends_before_them() -> None:
+    """Times rise, and offsets do not fall."""
+    assert times((1_000, 519), (1_000, 539)).times_ms.tolist() == [1_000]
+    assert times((1_000, 519), (2_000, 510)).times_ms.tolist() == [1_000]
+
+
+def test_fits_when_a_batch_begins_above_what_an_index_says_then_it_does_not() -> None:
+    """Something before it was passed over; at the start of a log nothing can be."""
+    place = Place(200, 519)
+    assert fits(place, struct.pack(">q", 519))
+    assert fits(place, struct.pack(">q", 510))
+    assert not fits(place, struct.pack(">q", 520))
+    assert not fits(place, struct.pack(">q", -1))
+    assert fits(Place(0, 500), struct.pack(">q", 700))

@@ -1,0 +1,325 @@
+"""What may be said to the source, what it means, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import ConfigError
+from spark_tiering.data_source.bounds import (
+    AtEdge,
+    AtOffsets,
+    AtTime,
+    AtTimes,
+    NoOffset,
+    TopicPartition,
+    asked_of,
+    require_named,
+)
+from spark_tiering.data_source.options import (
+    KNOWN,
+    PARTITION_BYTES_MAX,
+    WINDOW_BYTES,
+    Isolation,
+    parse_options,
+)
+from spark_tiering.data_source.places import ListKind
+from spark_tiering.stores.local_settings import LocalSettings
+from spark_tiering.stores.s3_settings import S3Settings
+from tests.support import tree
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from spark_tiering.data_source.options import ReadOptions
+
+PLACE = {"store": "s3://bucket/kafka/"}
+ORDERS = {**PLACE, "subscribe": "orders"}
+
+
+def parsed(**options: str) -> ReadOptions:
+    """What options of a batch mean beside a store and a topic."""
+    return parse_options({**ORDERS, **options}, is_streaming=False)
+
+
+def refusal(
+    given: Mapping[str, str], base: Mapping[str, str] = ORDERS, *, is_streaming: bool = False
+) -> str:
+    """Why options are refused."""
+    with pytest.raises(ConfigError) as refused:
+        parse_options({**base, **given}, is_streaming=is_streaming)
+    return str(refused.value)
+
+
+def test_options_when_only_topic_and_store_are_given_then_defaults_are_those_of_spark() -> None:
+    """A batch reads everything, loses nothing silently, and gives no headers."""
+    options = parsed()
+    assert options.place.store == S3Settings("bucket")
+    assert (options.place.prefix, options.place.kind) == ("kafka/", ListKind.MANIFESTS)
+    assert (options.start, options.end) == (AtEdge(-2), AtEdge(-1))
+    assert options.fails_on_data_loss
+    assert not options.has_headers
+    assert options.isolation is Isolation.UNCOMMITTED
+    assert options.checks_crc
+    assert not options.pushes_down
+    assert (options.window_bytes, options.partition_bytes_max) == (
+        WINDOW_BYTES,
+        PARTITION_BYTES_MAX,
+    )
+
+
+def test_options_when_a_stream_says_no_start_then_it_begins_at_the_latest() -> None:
+    """As Spark's own source does."""
+    assert parse_options(ORDERS, is_streaming=True).start == AtEdge(-1)
+
+
+def test_options_when_names_are_in_any_case_then_they_are_found() -> None:
+    """Spark hands them over in lower case."""
+    options = parse_options(
+        {"STORE": "s3://b", "subscribe": "t", "failondataloss": "FALSE", "windowBytes": "1m"},
+        is_streaming=False,
+    )
+    assert not options.fails_on_data_loss
+    assert options.window_bytes == 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "topics"),
+    [
+        ("subscribe", "orders, payments,", {("orders", 0), ("payments", 7)}),
+        ("subscribePattern", "pay.*", {("payments", 7)}),
+        ("assign", '{"orders": [0, 2]}', {("orders", 0)}),
+    ],
+)
+def test_subscription_when_it_is_said_in_one_of_three_ways_then_it_wants_these(
+    option: str, text: str, topics: set[tuple[str, int]]
+) -> None:
+    """Names, a pattern for whole names, or partitions."""
+    wanted = parse_options({**PLACE, option: text}, is_streaming=False).subscription
+    every = {("orders", 0), ("orders", 1), ("payments", 7)}
+    assert {one for one in every if wanted.wants(*one)} == topics | (
+        {("orders", 1)} if option == "subscribe" else set()
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "exactly one of subscribe, subscribePattern, assign has to be given, got none"),
+        ({"subscribe": "a", "assign": '{"a": [0]}'}, "got subscribe and assign"),
+        ({"subscribe": " , "}, "subscribe names no topic"),
+        ({"subscribePattern": "("}, "is no regular expression"),
+        ({"assign": '{"a": []}'}, 'another form than {"topic": [0, 1]}'),
+        ({"assign": '{"a": [-1]}'}, "another form"),
+        ({"assign": "[1]"}, "is a JSON object"),
+        ({"assign": '{"a": [0], "a": [1]}'}, "twice"),
+    ],
+)
+def test_subscription_when_it_is_none_then_the_message_says_so(
+    given: dict[str, str], told: str
+) -> None:
+    """Exactly one is needed, and has to be meant."""
+    assert told in refusal(given, PLACE)
+
+
+def test_bounds_when_several_are_said_then_a_time_for_all_comes_before_times_before_offsets() -> (
+    None
+):
+    """The precedence of Spark's own source."""
+    offsets = '{"orders": {"0": 5}}'
+    some = {"startingOffsets": offsets, "startingOffsetsByTimestamp": '{"orders": {"0": 77}}'}
+    one = TopicPartition("orders", 0)
+    assert parsed(startingOffsets=offsets).start == AtOffsets("startingOffsets", {one: 5})
+    assert parsed(**some).start == AtTimes("startingOffsetsByTimestamp", {one: 77}, NoOffset.ERROR)
+    assert parsed(**some, startingTimestamp="99").start == AtTime(
+        "startingTimestamp", 99, NoOffset.ERROR
+    )
+    assert parsed(
+        startingTimestamp="99", startingOffsetsByTimestampStrategy="latest"
+    ).start == AtTime("startingTimestamp", 99, NoOffset.LATEST)
+    assert parsed(endingTimestamp="99").end == AtTime("endingTimestamp", 99, NoOffset.LATEST)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"startingOffsets": "latest"}, "latest is no start of a batch"),
+        ({"endingOffsets": "earliest"}, "earliest is no end of a batch"),
+        ({"startingOffsets": '{"orders": {"0": -1}}'}, "-1 (latest) of orders-0"),
+        ({"endingOffsets": '{"orders": {"0": -2}}'}, "-2 (earliest) of orders-0"),
+        ({"startingOffsets": '{"orders": {"0": -3}}'}, "has no offset -3"),
+        ({"startingOffsets": '{"orders": {"a": 3}}'}, "another form"),
+        ({"startingOffsets": '{"orders": {"0": 1.5}}'}, "another form"),
+        ({"startingOffsets": "soon"}, "is no JSON"),
+        ({"startingTimestamp": "-5"}, "a whole number from 0"),
+        ({"startingOffsetsByTimestamp": '{"orders": {"0": -1}}'}, "no time in milliseconds"),
+        ({"startingOffsetsByTimestampStrategy": "guess"}, "one of error, latest"),
+        ({"minPartitions": "0"}, "a whole number from 1"),
+        ({"maxRecordsPerPartition": "many"}, "a whole number from 1"),
+        ({"failOnDataLoss": "yes"}, "true or false"),
+        ({"isolationLevel": "serializable"}, "one of read_uncommitted, read_committed"),
+        ({"verify": "sha256"}, "one of crc, none"),
+        ({"windowBytes": "0"}, "a whole number from 1"),
+        (
+            {"minOffsetsPerTrigger": "10", "maxOffsetsPerTrigger": "9"},
+            "more than maxOffsetsPerTrigger 9",
+        ),
+    ],
+)
+def test_options_when_a_value_cannot_be_meant_then_the_message_names_it(
+    given: dict[str, str], told: str
+) -> None:
+    """One clear line for each."""
+    assert told in refusal(given)
+
+
+def test_options_when_a_stream_is_given_an_end_then_it_is_refused() -> None:
+    """A stream has none."""
+    assert "a stream has no end" in refusal({"endingOffsets": "latest"}, is_streaming=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("kafka.bootstrap.servers", "brokers are never asked"),
+        ("kafka.isolation.level", "isolationLevel says it"),
+        ("kafka.max.poll.records", "no consumer of Kafka's"),
+        ("groupIdPrefix", "no consumer group"),
+        ("kafkaConsumer.pollTimeoutMs", "no consumer of Kafka's"),
+        ("fetchOffset.numRetries", "no broker is asked"),
+        ("startingOfsets", "startingOffsets is one"),
+        ("frobnicate", "docs/data-source.md"),
+    ],
+)
+def test_options_when_one_is_not_ours_then_it_is_refused_with_what_to_say_instead(
+    name: str, told: str
+) -> None:
+    """Nothing that is said is passed over."""
+    assert told in refusal({name: "1"})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "secretKey",
+        "aws.secret.access.key",
+        "fs.s3a.access.key",
+        "accessKeyId",
+        "password",
+        "sessionToken",
+        "credentials",
+        "kafka2.sasl.jaas.config",
+    ],
+)
+def test_options_when_one_looks_like_a_secret_then_it_is_refused_and_not_repeated(
+    name: str,
+) -> None:
+    """Options stand in Spark's plans and logs."""
+    told = refusal({name: "hunter2"})
+    assert "looks like a secret" in told
+    assert "hunter2" not in told
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"store": "s3://user:hunter2@bucket/x"}, {"endpoint": "http://user:hunter2@host"}],
+)
+def test_places_when_an_address_has_a_password_then_it_is_refused_and_not_repeated(
+    given: dict[str, str],
+) -> None:
+    """In addresses as well."""
+    assert "hunter2" not in refusal(given)
+
+
+def test_places_when_a_bucket_is_described_then_all_of_it_is_in_the_settings() -> None:
+    """Everything that boto3 has to know, and no credential."""
+    place = parsed(
+        endpoint="http://127.0.0.1:9000", region="eu-1", profile="p", pathStyle="true",
+        storeCaFile="/ca.pem", requesterPays="true", keyRing="/ring.json",
+    ).place  # fmt: skip
+    assert place.store == S3Settings(
+        "bucket",
+        endpoint="http://127.0.0.1:9000",
+        region="eu-1",
+        profile="p",
+        is_path_style=True,
+        ca_file="/ca.pem",
+        is_requester_pays=True,
+    )
+    assert place.key_ring == "/ring.json"
+
+
+def test_places_when_the_store_is_a_folder_then_it_is_never_made() -> None:
+    """Who reads makes nothing; and workers stand in other folders."""
+    place = parse_options({"store": "tier", "prefix": "p/", "subscribe": "t"}, is_streaming=False)
+    assert place.place.store == LocalSettings(Path("tier").absolute(), is_made=False)
+    assert place.place.prefix == "p/"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"subscribe": "a"}, "no segments are named"),
+        ({"subscribe": "a", "path": "/x"}, "a path is not looked at"),
+        ({**ORDERS, "plan": "p", "sidecar": "s"}, "plan and sidecar: one alone"),
+        ({**ORDERS, "tokenFile": "f"}, "of a sidecar, and none is named"),
+        ({**ORDERS, "planToken": "f"}, "of a plan, and none is named"),
+        ({**ORDERS, "logDirs": "/x"}, "store says something of a store"),
+        ({"subscribe": "a", "logDirs": " , "}, "logDirs names no folder"),
+        ({"subscribe": "a", "store": "/x", "region": "r"}, "region is for buckets"),
+        ({**ORDERS, "prefix": "other/"}, "two prefixes"),
+        ({"subscribe": "a", "store": "gs://x"}, "is no store"),
+    ],
+)
+def test_places_when_they_contradict_or_lack_then_the_message_says_what(
+    given: dict[str, str], told: str
+) -> None:
+    """One place tells of segments, one has their bytes."""
+    assert told in refusal(given, {})
+
+
+def test_places_when_a_plan_is_named_then_no_topic_needs_to_be() -> None:
+    """A plan says itself what is in it."""
+    options = parse_options({**PLACE, "plan": "/p.json", "planToken": "t"}, is_streaming=False)
+    assert options.subscription.is_everything
+    assert (options.place.plan, options.place.plan_token) == ("/p.json", "t")
+    assert options.subscription.wants("anything", 3)
+
+
+def test_places_when_a_sidecar_is_named_then_its_files_travel_as_paths() -> None:
+    """The token itself never does."""
+    place = parsed(sidecar="host:7420", tokenFile="/t", tls="true", cluster="c").place
+    assert place.kind is ListKind.SIDECAR
+    assert place.sidecar is not None
+    assert (place.sidecar.token_file, place.sidecar.is_tls) == ("/t", True)
+
+
+def test_tables_when_spark_adds_properties_of_its_own_then_they_are_passed_over() -> None:
+    """`CREATE TABLE ... USING` brings each option twice, and names of the catalog's."""
+    table = {
+        "provider": "rlmm",
+        "owner": "root",
+        "option.store": "s3://bucket/kafka/",
+        "path": "/w",
+    }
+    assert parsed(**table) == parsed()
+
+
+def test_bounds_when_partitions_are_named_then_all_and_no_others_have_to_be() -> None:
+    """One that is forgotten would be read whole, or not at all."""
+    bound = parsed(startingOffsets='{"orders": {"0": 5, "2": -2}}').start
+    partitions = [TopicPartition("orders", 0), TopicPartition("orders", 1)]
+    with pytest.raises(ConfigError) as refused:
+        require_named(bound, partitions)
+    assert "it lacks orders-1 and names orders-2, which is not read" in str(refused.value)
+    require_named(bound, [TopicPartition("orders", 0), TopicPartition("orders", 2)])
+    require_named(AtEdge(-2), partitions)
+    assert asked_of(bound, TopicPartition("orders", 0)).offset == 5
+
+
+def test_document_has_every_option() -> None:
+    """And no option is made that nobody can read of."""
+    text = (tree.ROOT / "docs" / "data-source.md").read_text()
+    assert not [name for name in KNOWN if f"`{name}`" not in text]

@@ -1,0 +1,89 @@
+"""How far a micro-batch goes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlmm.errors import ConfigError
+from spark_tiering.data_source.bounds import TopicPartition
+from spark_tiering.data_source.stream_steps import (
+    Patience,
+    available,
+    format_offsets,
+    parse_offsets,
+    step,
+)
+
+A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
+
+
+def test_offsets_when_they_are_kept_then_in_the_form_of_sparks_kafka_source() -> None:
+    """By topic, by partition, in order."""
+    offsets = {B0: 3, A1: 2, A0: 1}
+    assert format_offsets(offsets) == {"a": {"0": 1, "1": 2}, "b": {"0": 3}}
+    assert list(format_offsets(offsets)) == ["a", "b"]
+    assert parse_offsets(format_offsets(offsets)) == offsets
+
+
+@pytest.mark.parametrize(
+    "written", [None, [], {"a": 3}, {"a": {"x": 3}}, {"a": {"0": "3"}}, {"a": {"0": -1}}]
+)
+def test_offsets_when_a_checkpoint_is_another_sources_then_it_is_refused(written: Any) -> None:
+    """A checkpoint folder that was used for something else."""
+    with pytest.raises(ConfigError, match="no reader's of this source"):
+        parse_offsets(written)
+
+
+def test_step_when_nothing_limits_it_then_it_goes_to_the_end() -> None:
+    """Partitions that are gone stay where they were."""
+    assert step({A0: 5, B0: 7}, {A0: 100}, None) == {A0: 100, B0: 7}
+
+
+def test_step_when_it_is_limited_then_partitions_share_by_what_they_have() -> None:
+    """As Spark's own source does."""
+    assert step({A0: 0, A1: 0}, {A0: 300, A1: 100}, 100) == {A0: 75, A1: 25}
+
+
+def test_step_when_the_limit_is_smaller_than_the_number_of_partitions_then_some_wait() -> None:
+    """It is kept all the same."""
+    start = {TopicPartition("t", n): 0 for n in range(10)}
+    moved = step(start, dict.fromkeys(start, 50), 3)
+    assert sum(moved.values()) == 3
+
+
+@given(
+    st.dictionaries(
+        st.builds(TopicPartition, st.sampled_from("ab"), st.integers(0, 4)),
+        st.tuples(st.integers(0, 1000), st.integers(0, 1000)),
+        min_size=1,
+    ),
+    st.integers(1, 500),
+)
+def test_step_when_repeated_then_it_reaches_the_end_and_no_step_is_too_large(
+    ends: dict[TopicPartition, tuple[int, int]], most: int
+) -> None:
+    """Whatever partitions there are; each step but the last takes all that it may."""
+    at = {one: first for one, (first, _) in ends.items()}
+    latest = {one: first + more for one, (first, more) in ends.items()}
+    while at != latest:
+        before = dict(at)
+        left = available(before, latest)
+        at = step(before, latest, most)
+        assert sum(at.values()) - sum(before.values()) == min(most, left)
+        assert all(before[one] <= at[one] <= latest[one] for one in at)
+
+
+def test_patience_when_there_is_little_then_it_waits_until_its_time_is_over() -> None:
+    """Enough is enough at once; too little after the delay, counted from the last batch."""
+    patience = Patience(100, 1_000)
+    assert not patience.is_over(99, 5_000)
+    assert not patience.is_over(99, 5_999)
+    assert patience.is_over(99, 6_000)
+    assert not patience.is_over(99, 6_999)
+    assert patience.is_over(100, 6_999)
+    assert not patience.is_over(0, 7_998)
+    assert Patience(None, 1_000).is_over(0, 0)

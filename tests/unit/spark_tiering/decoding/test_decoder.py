@@ -1,0 +1,261 @@
+"""What a decoder promises to who calls it."""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.errors import InvalidArgument
+from rlmm.records.batch import TimestampType
+from rlmm.records.compression import Compression
+from rlmm.records.records import Record
+from rlmm.records.writer import Producer, build_batch, records_of
+from spark_tiering.decoding import (
+    AbortedTransaction,
+    BatchDecoder,
+    DecodingFault,
+    FaultKind,
+    inflating,
+    schema_of,
+)
+from tests.support.batches import forge
+from tests.support.decoded_rows import Row, decode, in_small, wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pyarrow as pa
+
+ONE = build_batch(records_of([b"one"], 0, 1_000), 0)
+TWO = build_batch(records_of([b"two", b"three"], 1, 2_000), 1)
+FOUR = build_batch(records_of([b"four"], 3, 3_000), 3)
+LOG = ONE + TWO + FOUR
+
+
+def batches_of(found: Iterable[pa.RecordBatch | DecodingFault]) -> list[pa.RecordBatch]:
+    """What a decoder gave, none of it a fault."""
+    rows = list(found)
+    assert not any(isinstance(each, DecodingFault) for each in rows)
+    return rows
+
+
+def test_schema_when_nothing_is_left_out_then_is_that_of_sparks_kafka_source() -> None:
+    """Names, order and exact types: Spark takes no others."""
+    assert str(schema_of()).splitlines() == [
+        "key: binary",
+        "value: binary",
+        "topic: string",
+        "partition: int32",
+        "offset: int64",
+        "timestamp: timestamp[us, tz=UTC]",
+        "timestampType: int32",
+        "headers: list<item: struct<key: string, value: binary>>",
+        "  child 0, item: struct<key: string, value: binary>",
+        "      child 0, key: string",
+        "      child 1, value: binary",
+    ]
+
+
+def test_rows_when_a_record_has_everything_then_each_column_has_its_own() -> None:
+    """Spelled out, with nulls and what is empty told apart."""
+    headers = (("a", b"1"), ("", None), ("\N{LATIN SMALL LETTER E WITH ACUTE}", b""))
+    records = [
+        Record(7, 1_700_000_000_123, b"key", b"value", headers),
+        Record(9, -1, None, b""),
+        Record(10, 0, b"", None, (("b", b"2"),)),
+    ]
+    for codec in Compression:
+        assert decode(build_batch(records, 7, compression=codec)).rows == [
+            Row(b"key", b"value", "orders", 3, 7, 1_700_000_000_123, 0, headers),
+            Row(None, b"", "orders", 3, 9, -1, 0, None),
+            Row(b"", None, "orders", 3, 10, 0, 0, (("b", b"2"),)),
+        ]
+
+
+def test_rows_when_the_broker_stamped_them_then_all_have_its_time() -> None:
+    """Also where other batches of the same piece have times of their own."""
+    stamped = build_batch(
+        records_of([b"a", b"b"], 4, 5), 4,
+        timestamp_type=TimestampType.LOG_APPEND_TIME, max_timestamp_ms=9_000,
+    )  # fmt: skip
+    found = [(row.timestamp_ms, row.timestamp_type) for row in decode(LOG + stamped).rows]
+    assert found == [(1_000, 0), (2_000, 0), (2_000, 0), (3_000, 0), (9_000, 1), (9_000, 1)]
+
+
+def test_columns_when_they_are_given_then_rows_have_them_in_that_order() -> None:
+    """Column pruning: what was not asked for is not there."""
+    decoder = BatchDecoder(wanted(columns=("offset", "value")))
+    (rows,) = batches_of(decoder.feed(LOG))
+    assert rows.schema == decoder.schema == schema_of(("offset", "value"))
+    assert rows.to_pydict() == {
+        "offset": [0, 1, 2, 3],
+        "value": [b"one", b"two", b"three", b"four"],
+    }
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"columns": ()},
+        {"columns": ("key", "key")},
+        {"columns": ("keys",)},
+        {"first_offset": -1},
+        {"first_offset": 2, "next_offset": 1},
+        {"next_offset": 2**63},
+        {"partition": 2**31},
+    ],
+    ids=str,
+)
+def test_wanted_when_it_cannot_be_meant_then_is_refused(asked: dict[str, Any]) -> None:
+    """Before any byte is read."""
+    with pytest.raises(InvalidArgument):
+        wanted(**asked)
+
+
+def test_wanted_when_it_is_sent_to_another_process_then_it_is_the_same() -> None:
+    """A plain value."""
+    asked = wanted(columns=("key",), aborted=(AbortedTransaction(1, 2, 3, 4),))
+    assert pickle.loads(pickle.dumps(asked)) == asked
+
+
+@pytest.mark.parametrize("piece_bytes", [1, 13, 61, len(ONE), len(ONE) + 5, 1_000])
+def test_pieces_when_they_are_cut_anywhere_then_rows_are_the_same(piece_bytes: int) -> None:
+    """A batch is decoded when its last byte is there."""
+    assert decode(LOG, piece_bytes=piece_bytes)[:2] == decode(LOG)[:2]
+    decoder = BatchDecoder(wanted())
+    assert not batches_of(decoder.feed(ONE[:-1]))
+    assert batches_of(decoder.feed(ONE[-1:]))
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_pieces_when_they_change_afterwards_then_rows_do_not(kind: type) -> None:
+    """Whoever reads into one buffer again and again may do so."""
+    for cut in (20, len(ONE) - 3, len(LOG)):
+        buffer = bytearray(LOG)
+        decoder = BatchDecoder(wanted(columns=("value",)))
+        rows = batches_of(decoder.feed(kind(memoryview(buffer)[:cut])))
+        buffer[:cut] = bytes(cut)
+        rows += batches_of(decoder.feed(LOG[cut:]))
+        values = [value for each in rows for value in each.column("value").to_pylist()]
+        assert values == [b"one", b"two", b"three", b"four"]
+
+
+@pytest.mark.parametrize("codec", Compression)
+def test_rows_when_more_is_read_then_those_before_stay_what_they_are(codec: Compression) -> None:
+    """The buffer into which batches are inflated is used again; rows are copies."""
+    decoder = BatchDecoder(wanted())
+    kept = []
+    for number in range(4):
+        headers = (("h", b"%d" % number),)
+        record = Record(number, 0, b"k%d" % number, b"v%d" % number, headers)
+        kept += batches_of(decoder.feed(build_batch([record], number, compression=codec)))
+    values = [each.to_pydict() for each in kept]
+    assert [each["value"] for each in values] == [[b"v%d" % number] for number in range(4)]
+    assert [each["headers"][0][0]["value"] for each in values] == [b"%d" % at for at in range(4)]
+
+
+def test_rows_when_they_are_many_then_they_come_some_at_a_time() -> None:
+    """By the bytes of their batches, by their number, and by that of their headers."""
+    pair = (("a", b"1"), ("b", b"2"))
+    log = b"".join(build_batch([Record(at, 0, None, 90 * b"v", pair)], at) for at in range(12))
+    for limits, rows_max in (
+        ({"portion_bytes": 400}, 2),
+        ({"portion_bytes": 1 << 20, "rows_max": 3, "headers_max": 100}, 3),
+        ({"portion_bytes": 1 << 20, "rows_max": 100, "headers_max": 8}, 4),
+    ):
+        with in_small(**{"lanes": 1, "rows_max": 100, "headers_max": 100, **limits}):
+            found = [len(each) for each in batches_of(BatchDecoder(wanted()).feed(log))]
+        assert sum(found) == 12
+        assert max(found) == rows_max
+
+
+@pytest.mark.parametrize("codec", Compression)
+def test_batch_when_its_last_record_is_gone_then_it_is_stepped_over(codec: Compression) -> None:
+    """Compaction leaves an empty batch the codec that it had, and no bytes."""
+    empty = forge(b"", 0, base_offset=4, attributes=codec)
+    found = decode(LOG + empty + build_batch(records_of([b"five"], 5), 5))
+    assert found.fault is None
+    assert [row.offset for row in found.rows] == [0, 1, 2, 3, 5]
+
+
+def test_decoder_when_the_end_was_reached_then_it_is_done_and_takes_no_more() -> None:
+    """What is wrong behind it is no matter."""
+    decoder = BatchDecoder(wanted(first_offset=1, next_offset=2))
+    rows = batches_of(decoder.feed(LOG + b"\xff" * 100))
+    assert [each.column("offset").to_pylist() for each in rows] == [[1]]
+    assert decoder.is_done
+    assert decoder.finish() is None
+    assert not list(decoder.feed(b"anything"))
+    assert (decoder.counts.rows, decoder.counts.outside) == (1, 3)
+
+
+def test_decoder_when_it_found_a_fault_then_it_is_told_once_and_kept() -> None:
+    """Whoever goes on feeding gets nothing more; whoever asks at the end is told again."""
+    decoder = BatchDecoder(wanted(), position=1_000)
+    found = list(decoder.feed(ONE + b"\xff" * 100))
+    assert isinstance(found[-1], DecodingFault)
+    assert found[-1].position == 1_000 + len(ONE)
+    assert decoder.is_done
+    assert not list(decoder.feed(TWO))
+    assert decoder.finish() is found[-1] is decoder.fault
+
+
+def test_decoder_when_rows_were_not_taken_then_the_next_piece_is_refused() -> None:
+    """A generator that is left half-way would lose rows in silence."""
+    decoder = BatchDecoder(wanted())
+    next(decoder.feed(LOG))
+    with pytest.raises(AssertionError, match="not taken"):
+        next(decoder.feed(FOUR))
+
+
+def test_decoder_when_a_log_was_walked_over_then_it_tells_where_it_ends() -> None:
+    """Also what was dropped counts: the end says whether batches are missing."""
+    decoder = BatchDecoder(wanted(columns=("key",)))
+    assert decoder.next_offset == 0
+    batches_of(decoder.feed(ONE + build_batch([], 1, last_offset=8)))
+    assert decoder.next_offset == 9
+
+
+def test_batches_when_they_are_too_old_then_they_are_not_inflated() -> None:
+    """The newest time of a batch stands in its header."""
+    rotten = bytearray(build_batch(records_of([b"a"], 4, 500), 4, compression=Compression.ZSTD))
+    rotten[-4:] = b"\xff" * 4
+    found = decode(LOG + bytes(rotten), wanted(first_time_ms=2_000, checks_crc=False))
+    assert found.fault is None
+    assert [row.offset for row in found.rows] == [1, 2, 3]
+    assert found.counts.untimely == 2
+
+
+def test_transaction_when_it_was_aborted_then_other_batches_of_its_producer_stay() -> None:
+    """Those before and behind it, those outside transactions, and those of others."""
+    theirs = Producer(5, 0, 0, is_transactional=True)
+    others = Producer(6, 0, 0, is_transactional=True)
+    alone = Producer(5, 0, 0)
+    log = b"".join(
+        build_batch(records_of([b"%d" % at], at), at, producer=producer)
+        for at, producer in enumerate([theirs, theirs, others, alone, theirs, theirs])
+    )
+    aborted = (AbortedTransaction(5, 1, 4, 5),)
+    found = decode(log, wanted(aborted=aborted))
+    assert [row.offset for row in found.rows] == [0, 2, 3, 5]
+    assert found.counts.aborted == 2
+    assert len(decode(log).rows) == 6
+
+
+def test_zstd_when_its_library_is_not_installed_then_rows_are_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An extra that only makes it quicker."""
+    log = build_batch(records_of([b"a", None], 0), 0, compression=Compression.ZSTD)
+    with_it = decode(log)
+    monkeypatch.setattr(inflating, "FrameReader", None)
+    assert decode(log) == with_it
+
+
+def test_faults_when_they_are_shown_then_they_say_where_and_what() -> None:
+    """One line."""
+    fault = DecodingFault(FaultKind.TORN, 61, 7, "the last 3 bytes are no whole batch")
+    assert str(fault) == "torn: byte 61, offset 7: the last 3 bytes are no whole batch"
+    assert str(DecodingFault(FaultKind.ZEROS, 0, -1, "x")) == "zeros: byte 0: x"

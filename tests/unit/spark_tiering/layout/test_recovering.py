@@ -1,0 +1,147 @@
+"""A segment's metadata out of its manifest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rlmm.metadata.segment import SegmentMetadata, SegmentState
+from spark_tiering.keys import ObjectKind, ObjectName, main_key
+from spark_tiering.layout.custom_metadata import CustomMetadata, parse_custom_metadata
+from spark_tiering.layout.encryption import SEALED_BYTES
+from spark_tiering.layout.findings import LayoutFault, LayoutFinding
+from spark_tiering.layout.manifest import Encryption, Manifest, format_manifest
+from spark_tiering.layout.recovering import (
+    CustomFields,
+    Recovered,
+    has_transactions,
+    recover_from,
+    recover_segment,
+)
+from spark_tiering.layout.segment_indexes import IndexPlace
+from tests.support.builders import segment_id
+from tests.support.tiered_segments import (
+    DESCRIBED,
+    LOG_BYTES,
+    ORDERS,
+    SEGMENT_ID,
+    STORED_SIZES,
+    plain_manifest,
+    recorded,
+    zstd_manifest,
+)
+
+NAME = ObjectName(SEGMENT_ID, 1500, ObjectKind.MANIFEST)
+SEGMENT = SegmentMetadata(
+    SEGMENT_ID, 1500, 2999, 1, 1_700_000_000_000, 1_700_000_300_000, ((4, 1500),), LOG_BYTES, None,
+    SegmentState.COPY_SEGMENT_FINISHED, True,
+)  # fmt: skip
+
+
+def recovered(manifest: Manifest, name: ObjectName = NAME) -> SegmentMetadata | LayoutFinding:
+    """What comes of *manifest* under *name*."""
+    return recover_from(name, manifest, 900)
+
+
+@pytest.mark.parametrize("name", ["plain", "zstd", "tiered-by-us"])
+def test_recover_when_a_manifest_was_recorded_then_is_the_segment(name: str) -> None:
+    """Size from the chunks, whatever is stored; everything else as it is said."""
+    found = recover_segment(NAME, recorded(name))
+    assert isinstance(found, Recovered)
+    assert found.segment == SEGMENT
+
+
+@pytest.mark.parametrize("name", ["plain-aborted", "zstd-aborted"])
+def test_recover_when_transactions_were_aborted_then_the_index_is_told_of(name: str) -> None:
+    """Readers of committed records would get aborted ones if it were said to be empty."""
+    found = recover_segment(NAME, recorded(name))
+    assert isinstance(found, Recovered)
+    assert found.segment == replace(SEGMENT, txn_index_empty=False)
+
+
+def test_transactions_when_parts_are_encrypted_then_an_empty_one_is_known_by_its_length() -> None:
+    """What is around each part is no entry."""
+    manifest = plain_manifest(has_aborted=True)
+    for size_bytes, is_encrypted, expected in (
+        (0, False, False),
+        (34, False, True),
+        (SEALED_BYTES, True, False),
+        (SEALED_BYTES + 34, True, True),
+    ):
+        indexes = manifest.indexes._replace(transaction=IndexPlace(6034, size_bytes))
+        sealed = Encryption("key-1", b"sealed", b"aad") if is_encrypted else None
+        one = replace(manifest, indexes=indexes, encryption=sealed)
+        assert has_transactions(one) is expected
+
+
+def test_recover_when_custom_metadata_is_configured_then_is_as_brokers_have_it() -> None:
+    """None, the size of all three objects, or size, prefix and key."""
+    content = recorded("zstd")
+    size_bytes = sum(STORED_SIZES) + zstd_manifest().indexes.size_bytes + len(content)
+    main = main_key(SEGMENT_ID, 1500)
+    for fields, expected in (
+        (CustomFields.NONE, CustomMetadata()),
+        (CustomFields.REMOTE_SIZE, CustomMetadata(size_bytes)),
+        (CustomFields.ALL, CustomMetadata(size_bytes, "pfx/", main)),
+    ):
+        found = recover_segment(NAME, content, prefix="pfx/", fields=fields)
+        assert isinstance(found, Recovered)
+        told = parse_custom_metadata(found.segment.custom_metadata)
+        assert told == expected
+
+
+def test_recover_when_custom_metadata_is_too_much_then_says_so() -> None:
+    """A broker would refuse it, and stop to copy."""
+    found = recover_segment(
+        NAME, recorded("zstd"), prefix="p" * 100, fields=CustomFields.ALL, custom_bytes_max=128
+    )
+    assert isinstance(found, LayoutFinding)
+    assert found.kind is LayoutFault.INCONSISTENT
+    assert "the broker takes 128" in found.detail
+
+
+def test_recover_when_nothing_is_described_then_says_so() -> None:
+    """The plugin reads such a manifest; nobody can tell offsets from it."""
+    found = recovered(replace(plain_manifest(), described=None))
+    assert isinstance(found, LayoutFinding)
+    assert found.kind is LayoutFault.FIELD_MISSING
+    wrong = LayoutFinding(LayoutFault.FIELD_WRONG, "endOffset")
+    assert recovered(replace(plain_manifest(), described=wrong)) is wrong
+    assert isinstance(recover_segment(NAME, b"{}"), LayoutFinding)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        pytest.param({"segment_id": segment_id(9, ORDERS)}, "segment", id="another segment"),
+        pytest.param({"start_offset": 1499}, "start offset 1499", id="another start"),
+        pytest.param({"epochs": ((4, 1499),)}, "leader epoch 4", id="epoch before it"),
+        pytest.param({"epochs": ((4, 1500), (5, 3000))}, "leader epoch 5", id="epoch behind it"),
+    ],
+)
+def test_recover_when_a_manifest_contradicts_its_key_then_nothing_is_made_of_it(
+    changed: dict[str, object], said: str
+) -> None:
+    """One that was copied to another key would bring back a segment that there never was."""
+    described = replace(DESCRIBED, **changed)  # type: ignore[arg-type]
+    found = recovered(replace(plain_manifest(), described=described))
+    assert isinstance(found, LayoutFinding)
+    assert found.kind is LayoutFault.INCONSISTENT
+    assert said in found.detail
+
+
+def test_recover_when_the_key_is_of_another_object_then_is_refused() -> None:
+    """Only a manifest says what a segment is."""
+    found = recovered(plain_manifest(), replace(NAME, kind=ObjectKind.LOG))
+    assert isinstance(found, LayoutFinding)
+    assert "no manifest's" in found.detail
+
+
+def test_recover_when_its_bytes_are_ours_then_they_are_read_as_any() -> None:
+    """What we write comes back."""
+    described = replace(DESCRIBED, max_timestamp_ms=-1)
+    content = format_manifest(replace(zstd_manifest(), described=described))
+    found = recover_segment(NAME, content)
+    assert isinstance(found, Recovered)
+    assert found.segment == replace(SEGMENT, max_timestamp_ms=-1)

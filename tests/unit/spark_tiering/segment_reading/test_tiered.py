@@ -1,0 +1,257 @@
+"""Ranges and indexes of tiered segments, in every form that they are stored in."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import InvalidArgument
+from spark_tiering.keys import ObjectKind
+from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
+from spark_tiering.layout.segment_indexes import INDEX_PARTS
+from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable, finding_kind
+from spark_tiering.segment_reading.places import KeyPlaces
+from spark_tiering.segment_reading.tiered import TieredSegment, find_manifest, open_tiered
+from spark_tiering.segments.findings import SegmentPart
+from spark_tiering.stores.outcomes import Archived
+from tests.support.copy_tasks import FIRST
+from tests.support.sealed_segments import IDS, seal_segment
+from tests.support.tiered_bytes import FORMS, PREFIX, TieredBytes, example, key_ring, random_log
+
+if TYPE_CHECKING:
+    from spark_tiering.segment_reading.protocol import Piece
+
+FORM = pytest.mark.parametrize("form", FORMS)
+SEALED = pytest.mark.parametrize("form", [form for form in FORMS if "sealed" in form])
+
+
+def read(source: TieredSegment, first: int = 0, last: int | None = None) -> bytes:
+    """A range at once."""
+    return b"".join(source.pieces(first, last))
+
+
+def read_all(tiered: TieredBytes) -> None:
+    """Every object of it."""
+    source = tiered.open()
+    read(source)
+    source.index(SegmentPart.OFFSET_INDEX)
+
+
+def fault_of(tiered: TieredBytes, source: TieredSegment | None = None) -> SegmentUnreadable:
+    """What stands in the way of reading all of it."""
+    with pytest.raises(SegmentUnreadable) as raised:
+        read(source or tiered.open())
+    return raised.value
+
+
+@FORM
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [(0, None), (0, 0), (40_000, 40_000), (4095, 4096), (5000, 20_000), (39_000, 99_999)],
+)
+def test_log_when_read_by_range_is_what_the_broker_had(
+    form: str, first: int, last: int | None
+) -> None:
+    """Within chunks, over several and to the end; an end beyond it is cut (F124)."""
+    tiered = random_log(form)
+    behind = len(tiered.log) if last is None else last + 1
+    assert read(tiered.open(), first, last) == tiered.log[first:behind]
+
+
+@FORM
+def test_log_when_read_from_its_end_on_gives_nothing(form: str) -> None:
+    """And a range that nobody can mean is refused (F124)."""
+    source = random_log(form).open()
+    assert read(source, 40_001) == b""
+    assert read(source, 99_999, 99_999) == b""
+    with pytest.raises(InvalidArgument):
+        read(source, 5, 4)
+    with pytest.raises(InvalidArgument):
+        read(source, -1)
+
+
+@FORM
+def test_indexes_when_read_are_what_the_broker_had(form: str) -> None:
+    """All of them with one request, and the one that is not there as that."""
+    tiered = example(form)
+    source = tiered.open()
+    tiered.store.calls.clear()
+    for part in INDEX_PARTS:
+        assert source.index(part) == tiered.parts[part]
+    assert tiered.store.calls == [("get", tiered.keys[ObjectKind.INDEXES])]
+    assert example(form, FIRST).open().index(SegmentPart.TXN_INDEX) is None
+
+
+@FORM
+def test_requests_when_a_log_is_read_are_few(form: str) -> None:
+    """One for the manifest, and one for as many chunks as come to 16 MiB."""
+    tiered = random_log(form)
+    read(tiered.open())
+    log, manifest = tiered.keys[ObjectKind.LOG], tiered.keys[ObjectKind.MANIFEST]
+    assert tiered.store.calls == [("get", manifest), ("get", log)]
+
+
+@FORM
+def test_segment_when_an_object_is_missing_is_told_by_its_key(form: str) -> None:
+    """Each of the three."""
+    for kind in ObjectKind:
+        tiered = example(form)
+        del tiered.store.objects[tiered.keys[kind]]
+        with pytest.raises(SegmentUnreadable) as raised:
+            read_all(tiered)
+        assert raised.value.fault is ReadFault.MISSING
+        assert raised.value.where == tiered.keys[kind]
+
+
+@FORM
+def test_log_when_its_object_is_cut_is_given_up_to_there(form: str) -> None:
+    """What came before is right, and then it is told."""
+    tiered = random_log(form)
+    key = tiered.keys[ObjectKind.LOG]
+    tiered.store.objects[key] = tiered.store.objects[key][:-9]
+    assert fault_of(tiered).fault is ReadFault.LENGTH
+    tiered.store.objects[key] = b""
+    assert fault_of(tiered).fault is ReadFault.LENGTH
+
+
+@pytest.mark.parametrize("form", ["zstd", "sealed", "sealed-zstd"])
+def test_log_when_a_chunk_is_changed_is_given_up_to_there(form: str) -> None:
+    """Frames and tags tell; the chunks before it are right."""
+    tiered = random_log(form)
+    tiered.change(ObjectKind.LOG, 12_500)
+    got: list[Piece] = []
+    with pytest.raises(SegmentUnreadable) as raised:
+        got.extend(tiered.open().pieces())
+    assert raised.value.fault in (ReadFault.DAMAGED, ReadFault.LENGTH)
+    content = b"".join(got)
+    assert tiered.log.startswith(content)
+    assert len(content) % 4096 == 0
+    assert len(content) > 4096
+
+
+@SEALED
+def test_index_when_it_is_changed_is_told_by_its_name(form: str) -> None:
+    """Each is sealed by itself: the others are read."""
+    tiered = example(form)
+    tiered.change(ObjectKind.INDEXES, 20)
+    source = tiered.open()
+    with pytest.raises(SegmentUnreadable, match="offset"):
+        source.index(SegmentPart.OFFSET_INDEX)
+    assert source.index(SegmentPart.TIME_INDEX) == tiered.parts[SegmentPart.TIME_INDEX]
+
+
+@SEALED
+def test_encrypted_segment_when_read_without_its_key_is_told_so(form: str) -> None:
+    """Without a ring, with a ring that lacks the key, and with another key of its name."""
+    tiered = example(form)
+    for ring, fault in (
+        (None, ReadFault.ENCRYPTED),
+        (key_ring(IDS[1]), ReadFault.ENCRYPTED),
+    ):
+        source = open_tiered(tiered.store, tiered.segment, (PREFIX,), ring)
+        assert source.log_bytes == len(tiered.log), "sizes are everybody's"
+        assert fault_of(tiered, source).fault is fault
+        with pytest.raises(SegmentUnreadable):
+            source.index(SegmentPart.OFFSET_INDEX)
+
+
+@SEALED
+def test_encrypted_segment_when_its_key_was_rotated_is_read_by_the_ring(form: str) -> None:
+    """Each segment says whose key it needs."""
+    tiered = random_log(form.removeprefix("sealed-").removeprefix("sealed") or "plain")
+    seal_segment(tiered.store, tiered.segment, PREFIX, IDS[1])
+    assert read(tiered.open()) == tiered.log
+
+
+@SEALED
+def test_encrypted_segment_when_the_aad_is_changed_is_damaged(form: str) -> None:
+    """Nothing of it is given."""
+    tiered = example(form)
+    key = tiered.keys[ObjectKind.MANIFEST]
+    fields = json.loads(tiered.store.objects[key])
+    fields["encryption"]["aad"] = "AAAA"
+    tiered.store.objects[key] = json.dumps(fields).encode()
+    assert fault_of(tiered).fault is ReadFault.DAMAGED
+
+
+def test_manifest_when_it_is_none_or_of_another_size_is_told() -> None:
+    """Neither is read by."""
+    tiered = example("plain")
+    other = replace(tiered.segment, size_bytes=tiered.segment.size_bytes - 1)
+    with pytest.raises(SegmentUnreadable) as raised:
+        open_tiered(tiered.store, other, (PREFIX,))
+    assert raised.value.fault is ReadFault.MISMATCH
+    for content in (b"", b"{}", b"not json"):
+        tiered.store.objects[tiered.keys[ObjectKind.MANIFEST]] = content
+        with pytest.raises(SegmentUnreadable) as raised:
+            tiered.open()
+        assert raised.value.fault is ReadFault.MANIFEST
+
+
+def test_object_when_it_is_archived_is_told_with_its_class(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is there, and has to be restored."""
+    tiered = example("plain")
+    source = tiered.open()
+    monkeypatch.setattr(tiered.store, "get", lambda key, first, last: Archived(key, "DEEP_ARCHIVE"))
+    found = fault_of(tiered, source)
+    assert found.fault is ReadFault.ARCHIVED
+    assert "DEEP_ARCHIVE" in found.detail
+    with pytest.raises(SegmentUnreadable):
+        tiered.open()
+
+
+def test_f125_segment_when_the_prefix_was_changed_is_found_under_the_old_one() -> None:
+    """One request is wasted for the change, not one for each segment."""
+    tiered = example("plain")
+    places = KeyPlaces(("new/", "other/", PREFIX))
+    for wasted in (2, 0, 0):
+        tiered.store.calls.clear()
+        keys, _ = find_manifest(tiered.store, tiered.segment, places)
+        assert keys == tiered.keys
+        assert len(tiered.store.calls) == wasted + 1
+
+
+def test_f125_segment_when_its_custom_metadata_names_its_place_is_looked_for_there() -> None:
+    """Log and indexes are where it says; the manifest may be under today's prefix."""
+    tiered = example("plain")
+    main = tiered.keys[ObjectKind.LOG].removeprefix(PREFIX).removesuffix(".log")
+    custom = format_custom_metadata(CustomMetadata(1, PREFIX, main), 1000)
+    segment = replace(tiered.segment, custom_metadata=custom)
+    assert read(open_tiered(tiered.store, segment, ("new/",))) == tiered.log
+    manifest = tiered.keys[ObjectKind.MANIFEST]
+    tiered.store.objects[f"new/{main}.rsm-manifest"] = tiered.store.objects.pop(manifest)
+    assert read(open_tiered(tiered.store, segment, ("new/",))) == tiered.log
+
+
+@pytest.mark.parametrize("main_key", ["../../etc/passwd", "/absolute", "a//b", "x\0y"])
+def test_segment_when_its_metadata_names_a_key_that_no_store_has_is_told(main_key: str) -> None:
+    """A hostile key is never asked for."""
+    tiered = example("plain")
+    custom = format_custom_metadata(CustomMetadata(1, PREFIX, main_key), 1000)
+    segment = replace(tiered.segment, custom_metadata=custom)
+    with pytest.raises(SegmentUnreadable) as raised:
+        open_tiered(tiered.store, segment, (PREFIX,))
+    assert raised.value.fault is ReadFault.MISMATCH
+    assert not tiered.store.calls
+
+
+def test_segment_when_its_custom_metadata_is_another_plugins_is_found_by_its_prefix() -> None:
+    """What cannot be understood names no place."""
+    tiered = example("plain")
+    segment = replace(tiered.segment, custom_metadata=b"\x01\x02\x04\x04\xed\xa0\x80")
+    assert read(open_tiered(tiered.store, segment, (PREFIX,))) == tiered.log
+
+
+def test_every_fault_has_a_code_and_travels() -> None:
+    """A unit may fail on an executor."""
+    for fault in ReadFault:
+        assert finding_kind(fault).code.startswith("TIER-")
+        sent = pickle.loads(pickle.dumps(SegmentUnreadable(fault, "key", "detail")))
+        assert (sent.fault, sent.where, sent.detail) == (fault, "key", "detail")
+        assert str(sent) == "key: detail"

@@ -1,0 +1,87 @@
+"""A log in windows of whole batches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable
+from spark_tiering.segment_reading.windows import Window, batch_windows
+from tests.support.segments import data_batch
+from tests.support.tiered_bytes import FORMS, example
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spark_tiering.segments.findings import SegmentPart
+
+
+class Pieces:
+    """A log that comes in pieces of some sizes."""
+
+    where = "log"
+
+    def __init__(self, log: bytes, piece_bytes: int = 700) -> None:
+        self.log = log
+        self.log_bytes = len(log)
+        self._piece_bytes = piece_bytes
+
+    def pieces(self, first_byte: int = 0, last_byte: int | None = None) -> Iterator[bytes]:
+        """See `SegmentBytes`."""
+        behind = self.log_bytes if last_byte is None else last_byte + 1
+        for at in range(first_byte, behind, self._piece_bytes):
+            yield self.log[at : min(at + self._piece_bytes, behind)]
+
+    def index(self, part: SegmentPart) -> bytes | None:
+        """Nobody asks."""
+        del part
+        return None
+
+
+@given(
+    sizes=st.lists(st.integers(61, 3000), max_size=12),
+    piece_bytes=st.integers(1, 5000),
+    window_bytes=st.integers(1, 6000),
+    tail=st.integers(0, 60),
+)
+def test_windows_of_any_log_are_whole_batches_in_order(
+    sizes: list[int], piece_bytes: int, window_bytes: int, tail: int
+) -> None:
+    """Nothing is lacking, no window is larger than it has to be, and the rest is told."""
+    batches = [data_batch(n, n, count=1, size=size) for n, size in enumerate(sizes)]
+    rest = data_batch(99, 99, count=1, size=100)[:tail]
+    log = b"".join(batches) + rest
+    windows = list(batch_windows(Pieces(log, piece_bytes), window_bytes=window_bytes))
+    assert b"".join(one.content + one.tail for one in windows) == log
+    assert b"".join(one.tail for one in windows) == rest
+    starts = {sum(sizes[:n]) for n in range(len(sizes) + 1)}
+    position = 0
+    for one in windows:
+        assert one.position == position in starts
+        position += len(one.content)
+        assert position in starts
+        assert len(one.content) <= window_bytes or len(one.content) in sizes
+    assert not [one for one in windows[:-1] if one.tail]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_windows_of_a_tiered_segment_are_its_log(form: str) -> None:
+    """From any batch on."""
+    tiered = example(form)
+    windows = list(batch_windows(tiered.open(), 1171, window_bytes=2000))
+    assert b"".join(one.content for one in windows) == tiered.log[1171:]
+    assert max(len(one.content) for one in windows) <= 2000
+
+
+def test_length_that_no_batch_has_when_met_is_damage_behind_what_is_right() -> None:
+    """Batches before it are given."""
+    good = data_batch(0, 0)
+    log = good + bytes(100)
+    got: list[Window] = []
+    with pytest.raises(SegmentUnreadable, match="byte 1171") as raised:
+        got.extend(batch_windows(Pieces(log)))
+    assert raised.value.fault is ReadFault.DAMAGED
+    assert [one.content for one in got] == [good]
