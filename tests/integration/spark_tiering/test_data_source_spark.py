@@ -107,7 +107,7 @@ def test_spark_when_a_schema_is_given_then_these_columns_alone_are_read(
     rows = found.orderBy("offset").collect()
     expected = [(row.timestamp.replace(tzinfo=None), row.offset) for row in log.rows()]
     assert [tuple(row) for row in rows] == expected
-    assert "there is no column 'ofset'" in told(frame(spark, tier, "ofset bigint").collect)
+    assert "there is no column 'moment'" in told(frame(spark, tier, "moment bigint").collect)
     wrong = told(frame(spark, tier, "offset int").collect)
     assert "offset is bigint, the schema that was given says int" in wrong
 

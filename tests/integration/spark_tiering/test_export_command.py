@@ -336,7 +336,7 @@ def test_f78_export_when_asked_of_each_source_then_plans_are_equal_to_the_byte(
 
 
 UNMET = {
-    "a topic": (["--topic", "orders", "--topic", "oders"], "oders"),
+    "a topic": (["--topic", "orders", "--topic", "ordres"], "ordres"),
     "a partition": (["--range", "orders-3@0:10", "--range", "orders-9@0:10"], "orders-9"),
     "a partition besides": (["--topic", "orders", "--range", "orders-9@0:10"], "orders-9"),
 }

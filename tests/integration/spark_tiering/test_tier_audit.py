@@ -244,9 +244,9 @@ def test_audit_when_the_prefix_is_another_one_then_says_what_to_look_at(place: T
 
 def test_audit_when_a_topic_is_mistyped_then_says_that_nobody_knows_it(place: TierPlace) -> None:
     """Nothing to look at looks like a clean tier."""
-    result = audit(place, "--topic", "oders", "--topic", "ord*")
+    result = audit(place, "--topic", "ordres", "--topic", "ord*")
     assert result.exit_code == 0, result.output
-    assert "note: the metadata knows no topic oders" in result.stdout
+    assert "note: the metadata knows no topic ordres" in result.stdout
     assert "ord*" not in result.stdout
 
 

@@ -290,9 +290,9 @@ def test_dry_run_when_the_store_is_another_one_then_says_that_nothing_of_it_is_t
 def test_command_when_a_topic_is_mistyped_then_says_that_nobody_knows_it(tier: Command) -> None:
     """Nothing to delete looks like everything deleted."""
     for more in ((), ("--apply",)):
-        result = expired(tier, "--topic", "oders", "--topic", "pay*", "--retention-ms", "0", *more)
+        result = expired(tier, "--topic", "ordres", "--topic", "pay*", "--retention-ms", "0", *more)
         assert result.exit_code == 0, result.output
-        assert "note: the metadata knows no topic oders" in result.stdout
+        assert "note: the metadata knows no topic ordres" in result.stdout
         assert "pay*" not in result.stdout
 
 

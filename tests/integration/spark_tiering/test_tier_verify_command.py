@@ -342,7 +342,7 @@ def test_command_when_the_archive_is_not_there_then_does_not_say_that_all_is_who
 
 def test_command_when_a_topic_is_mistyped_then_says_that_nobody_knows_it(tier: Command) -> None:
     """Nothing to look at looks like nothing wrong."""
-    result = call(tier, "--topic", "oders", "--topic", "pay*")
+    result = call(tier, "--topic", "ordres", "--topic", "pay*")
     assert result.exit_code == 0, result.output
-    assert "note: the metadata knows no topic oders" in result.stdout
+    assert "note: the metadata knows no topic ordres" in result.stdout
     assert "pay*" not in result.stdout
