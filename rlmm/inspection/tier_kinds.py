@@ -137,7 +137,8 @@ INCOMPLETE_SET: Final = Kind(
     Severity.WARNING,
     "objects of a copy that was never finished",
     "they are paid for, and nobody reads them",
-    "the next `rlmm tier run` goes on with them, or ends them",
+    "the next `rlmm tier run` goes on with copies that the metadata knows, or ends them; what no "
+    "metadata knows stays until something proves that it is an orphan",
 )
 ORPHAN: Final = Kind(
     "TIER-ORPHAN",
