@@ -177,10 +177,9 @@ def compare(run: Run, sizes: Sizes, codec: Compression, *, has_headers: bool) ->
     ground = make_ground(sizes, codec, has_headers=has_headers)
     assert pa.Table.from_batches(decode(ground)).equals(pa.Table.from_batches(parse(ground)))
     ours_s, theirs_s = [], []
-    with collector(Collector.ON):
-        for _ in range(sizes.passes):
-            ours_s.append(_seconds(lambda: decode(ground)))
-            theirs_s.append(_seconds(lambda: parse(ground)))
+    for _ in range(sizes.passes):
+        ours_s.append(_seconds(lambda: decode(ground)))
+        theirs_s.append(_seconds(lambda: parse(ground)))
     for name, seconds in (("decoder", ours_s), ("aiokafka's parser feeding Arrow", theirs_s)):
         millions = ground.records / median(seconds) / 1e6
         run.add(Figure(f"{name}, {at}", millions, "M records/s"))
@@ -214,7 +213,7 @@ def main(*, quick: bool, codecs: tuple[str, ...], output: Path | None) -> None:
     """Measure the decoding of logs beside aiokafka's parser feeding Arrow; judge what is asked."""
     run = Run()
     sizes = QUICK if quick else FULL
-    with recording(run, output, sizes=asdict(sizes)):
+    with recording(run, output, sizes=asdict(sizes)), collector(Collector.ON):
         for has_headers in (False, True):
             what = "2 headers" if has_headers else "no headers"
             run.section(

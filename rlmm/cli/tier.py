@@ -41,7 +41,7 @@ from rlmm.cli.tier_options import (
     store_options,
 )
 from rlmm.cli.tier_progress import progress_line
-from rlmm.cli.variables import CalledAsFlag
+from rlmm.cli.variables import CalledAsFlag, SaidAloud
 from rlmm.clock import SYSTEM_CLOCK
 from rlmm.errors import ConfigError
 from spark_tiering.adopt.adoption import windows
@@ -97,8 +97,8 @@ class TierGroup(click.Group):
 @click.group(
     cls=TierGroup,
     context_settings={"auto_envvar_prefix": "RLMM_TIER"},
-    epilog="Each command's own --help has examples. Every flag is an environment variable as well: "
-    "RLMM_TIER_RUN_STORE is --store of `tier run`.",
+    epilog="Each command's own --help has examples. Every flag is an environment variable as well, "
+    "but for those that destroy or publish: RLMM_TIER_RUN_STORE is --store of `tier run`.",
 )
 def tier() -> None:
     """Copy cold segments to a store of objects, and look after what is there."""
@@ -286,7 +286,7 @@ def pause_command(choice: StoreChoice, *, job_id: str) -> None:
 @click.option(
     "--end",
     "is_ending",
-    cls=CalledAsFlag,
+    cls=SaidAloud,
     is_flag=True,
     help="End them; without it they are listed.",
 )

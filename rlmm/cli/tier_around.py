@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import signal
@@ -112,11 +113,20 @@ def save(file: Path, content: bytes) -> None:
 def told_and_kept(
     lines: Iterator[str], document: dict[str, Any], output: str, file: Path | None
 ) -> None:
-    """A report printed, and kept in *file*; printed first: what was done is told in any case."""
-    if output == "json":
-        click.echo(json.dumps(document, indent=2))
-    else:
-        for text in lines:
-            click.echo(text)
-    if file is not None:
-        save(file, (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode())
+    """
+    A report printed, and kept in *file*; printed first: what was done is told in any case, and it
+    is kept where nobody reads what is printed.
+    """
+    try:
+        if output == "json":
+            click.echo(json.dumps(document, indent=2))
+        else:
+            for text in lines:
+                click.echo(text)
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise
+        raise ConfigError(f"standard output: {error.strerror or error}") from error
+    finally:
+        if file is not None:
+            save(file, (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode())

@@ -138,8 +138,9 @@ def ending(command: str) -> str:
     prefix = f"RLMM_TIER_{command.upper().replace(' ', '_')}"
     return (
         f"Examples:\n\n{written}\n\n"
-        f"Every flag is an environment variable as well: --store is {prefix}_STORE. What may be"
-        " repeated is parted by blanks there, and folders by colons; a switch is 1 or 0."
+        f"Every flag is an environment variable as well, but for those that destroy or publish:"
+        f" --store is {prefix}_STORE. What may be repeated is parted by blanks there, and folders"
+        " by colons; a switch is 1 or 0."
     )
 
 

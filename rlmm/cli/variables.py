@@ -25,3 +25,15 @@ class CalledAsFlag(click.Option):
             return None
         flag = max(self.opts, key=len).removeprefix("--").replace("-", "_").upper()
         return os.environ.get(f"{ctx.auto_envvar_prefix}_{flag}") or None
+
+
+class SaidAloud(CalledAsFlag):
+    """
+    A flag by which something is destroyed or published: on the command line, or not said at all. A
+    variable that was left in a container must not delete.
+    """
+
+    def resolve_envvar_value(self, ctx: Context) -> str | None:
+        """None."""
+        del ctx
+        return None

@@ -118,7 +118,7 @@ def test_log_when_zeros_are_not_the_end_then_they_are_no_length() -> None:
         ({"section": record(0, b"x", headers=b"\x00\x00")}, FaultKind.BAD_RECORD),
         ({"section": record(0, b"x", headers=HEADER + b"\x00")}, FaultKind.BAD_RECORD),
         ({"section": record(0, b"x", headers=HEADER[:-1])}, FaultKind.BAD_RECORD),
-        ({"section": varint(-9) + record(0, b"x")[1:]}, FaultKind.BAD_RECORD),
+        ({"section": varint(-8) + record(0, b"x")[1:]}, FaultKind.BAD_RECORD),
         ({"section": record(0, b"x")[:-1]}, FaultKind.BAD_RECORD),
         ({"section": record(0, b"x", timestamp_delta=2**60)}, FaultKind.TIME_OUT_OF_RANGE),
     ],

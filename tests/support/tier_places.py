@@ -16,6 +16,10 @@ from rlmm.log.files import FilesLog
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metadata.segment import SegmentState
 from rlmm.partition_log.names import TopicPartition
+from spark_tiering.care.audit.auditing import Audit, AuditOptions
+from spark_tiering.care.audit.verdicts import DAY_MS, Overall
+from spark_tiering.care.opening import open_tier
+from spark_tiering.care.request import CareRequest
 from spark_tiering.engines.in_process import InProcess
 from spark_tiering.engines.protocol import UnitLost
 from spark_tiering.keys import object_keys
@@ -194,7 +198,23 @@ class TierPlace:
             for key in object_keys(one.id, one.start_offset, self.prefix).values()
         }
         assert set(self.objects()) <= known, "objects that no metadata knows of"
+        audited = self.audited()
+        assert audited in (None, Overall.CLEAN, Overall.DIRTY), "nothing that is finished is lost"
         return segments
+
+    def audited(self) -> Overall | None:
+        """What an audit says a few days later; None where the metadata is not an archive's own."""
+        if not isinstance(self.metadata, EmbeddedAccess) or self.metadata.folder is None:
+            return None
+        request = CareRequest(
+            embedded=self.metadata.folder.parent, store=self.store_settings, prefix=self.prefix
+        )
+        later_ms = SYSTEM_CLOCK.now_ms() + 3 * DAY_MS
+        with (
+            open_tier(request, now_ms=lambda: later_ms) as tier,
+            Audit(tier, AuditOptions()) as audit,
+        ):
+            return audit.run().overall
 
     def _check_content(self, segment: SegmentMetadata) -> None:
         partition = segment.id.partition
@@ -213,6 +233,7 @@ class TierPlace:
         assert {one.state for one in segments} <= {SegmentState.COPY_SEGMENT_FINISHED}
         assert len(self.objects()) == 3 * len(segments)
         assert not self.open_uploads()
+        assert self.audited() in (None, Overall.CLEAN)
 
     def open_uploads(self) -> list[OpenUpload]:
         """Writes that somebody began and has not ended."""

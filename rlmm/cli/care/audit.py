@@ -18,7 +18,7 @@ from rlmm.cli.main import EXIT_FOUND
 from rlmm.cli.tier_around import quiet_log, require_new, stopping_signals, told_and_kept
 from rlmm.cli.tier_examples import ending
 from rlmm.cli.tier_progress import progress_line
-from rlmm.cli.variables import CalledAsFlag
+from rlmm.cli.variables import CalledAsFlag, SaidAloud
 from rlmm.errors import ConfigError
 from spark_tiering.care.audit.auditing import Audit, AuditOptions, store_name
 from spark_tiering.care.audit.deleting import MOST, Deleting, require_deletable
@@ -66,7 +66,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Go by such a list and look at nothing else; each proof is checked again.",
 )  # fmt: skip
 @click.option(
-    "--delete-orphans", "is_deleting", cls=CalledAsFlag, is_flag=True,
+    "--delete-orphans", "is_deleting", cls=SaidAloud, is_flag=True,
     help="Delete them. Before each few the metadata is read anew.",
 )  # fmt: skip
 @click.option(

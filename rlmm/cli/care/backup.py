@@ -18,6 +18,7 @@ from rlmm.cli.tier_around import (
 )
 from rlmm.cli.tier_examples import ending
 from rlmm.cli.tier_progress import progress_line
+from rlmm.cli.variables import SaidAloud
 from rlmm.errors import ConfigError
 from spark_tiering.care.backup.exporting import export_backup
 from spark_tiering.care.backup.files import is_table
@@ -68,8 +69,9 @@ def export_command(
 @backup_group.command("import", epilog=ending("backup import"))
 @click.argument("file", type=_THERE)
 @click.option(
-    "--apply", "is_applied", is_flag=True, help="Append the events; else say what would be done."
-)
+    "--apply", "is_applied", cls=SaidAloud, is_flag=True,
+    help="Append the events; else say what would be done.",
+)  # fmt: skip
 @click.option(
     "--other-cluster", "is_other_cluster", is_flag=True,
     help="Also into the log of a cluster that the backup is not of.",

@@ -14,7 +14,7 @@ from rlmm.cli.main import EXIT_FOUND
 from rlmm.cli.tier_around import quiet_log, require_new, stopping_signals, told_and_kept
 from rlmm.cli.tier_examples import ending
 from rlmm.cli.tier_progress import progress_line
-from rlmm.cli.variables import CalledAsFlag
+from rlmm.cli.variables import CalledAsFlag, SaidAloud
 from rlmm.errors import ConfigError
 from spark_tiering.care.expire.job import expire
 from spark_tiering.care.expire.wishes import Wish
@@ -107,7 +107,10 @@ _LIMITS = (
         "--offline", is_flag=True,
         help="No cluster is asked: you answer for it that no broker expires these topics.",
     ),
-    click.option("--apply", "is_applied", is_flag=True, help="Do it; without it, it is shown."),
+    click.option(
+        "--apply", "is_applied", cls=SaidAloud, is_flag=True,
+        help="Do it; without it, it is shown.",
+    ),
 )  # fmt: skip
 
 

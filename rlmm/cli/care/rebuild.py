@@ -20,7 +20,7 @@ from rlmm.cli.tier_around import (
 )
 from rlmm.cli.tier_examples import ending
 from rlmm.cli.tier_progress import progress_line
-from rlmm.cli.variables import CalledAsFlag
+from rlmm.cli.variables import CalledAsFlag, SaidAloud
 from rlmm.errors import ConfigError
 from rlmm.snapshot.atomic import SNAPSHOT_DISK
 from rlmm.snapshot.files import opened
@@ -57,7 +57,7 @@ _THERE = click.Path(exists=True, path_type=Path)
 @click.option(
     "--apply",
     "apply_file",
-    cls=CalledAsFlag,
+    cls=SaidAloud,
     type=_FILE,
     metavar="FILE",
     help="Publish what is missing of a FILE that was saved, and looked at.",

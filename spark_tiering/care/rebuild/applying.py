@@ -170,6 +170,8 @@ def apply(
             application.publish(group)
             not_published = report.refused + report.failed + report.left
             meter.dealt(report.published + report.equal, not_published, len(events.segments))
+        unmet = tier.request.topics.unmet({one.partition.topic for one in events.segments})
+        report.notes += [f"{path} has no topic {name}" for name in unmet]
     finally:
         publisher.close()
     report.elapsed_s = time.monotonic() - began_s

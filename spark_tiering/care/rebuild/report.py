@@ -198,6 +198,7 @@ class ApplyReport:
     """Not tried, behind one that failed, or because a signal came."""
     stopped_by: str = ""
     failures: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     told: Told = field(default_factory=Told)
     elapsed_s: float = 0.0
 
@@ -236,6 +237,7 @@ class ApplyReport:
         if self.stopped_by:
             yield f"stopped by {self.stopped_by}"
         yield from self.failures[:SHOWN]
+        yield from (f"note: {text}" for text in self.notes)
         yield from self.told.lines()
 
     def document(self) -> dict[str, Any]:
@@ -254,6 +256,7 @@ class ApplyReport:
             "left": self.left,
             "stoppedBy": self.stopped_by,
             "failures": self.failures,
+            "notes": self.notes,
             "elapsedS": round(self.elapsed_s, 3),
             **self.told.fields(),
         }

@@ -297,7 +297,7 @@ def test_stream_when_it_is_restarted_then_it_goes_on_behind_its_checkpoint(
 ) -> None:
     """In batches within the limit, new segments and a new partition found by listing anew."""
     log = WrittenLog(12)
-    log.fill(40)
+    log.fill(25)
     store = LocalStore(LocalSettings(tmp_path / "tier"))
     log.into_store(store)
     options = {

@@ -216,3 +216,13 @@ def test_rebuild_when_sigterm_comes_then_leaves_no_file(
     finally:
         signal.signal(signal.SIGTERM, before)
     assert set(lost.folder.iterdir()) == there
+
+
+def test_apply_when_a_topic_is_mistyped_then_says_that_the_file_has_none(lost: Lost) -> None:
+    """Nothing to publish looks like all published."""
+    put_set(lost.store, whole_segment("a", 0, 99))
+    lost.save()
+    result = lost.apply("--topic", "ordres", "--topic", "ord*")
+    assert "1 segments of" in result.stdout
+    assert "has no topic ordres" in result.stdout
+    assert "ord*" not in result.stdout

@@ -16,6 +16,7 @@ from rlmm.cli.main import cli
 from rlmm.cli.tier import CARE, tier
 from rlmm.cli.tier_examples import COLUMNS, EXAMPLES
 from rlmm.cli.tier_options import request_of, store_of
+from rlmm.cli.variables import SaidAloud
 from spark_tiering.sources.settings import LogDirSettings
 
 if TYPE_CHECKING:
@@ -105,12 +106,34 @@ def test_flag_when_its_variable_is_set_then_has_its_value(
     """Every flag of every command, by the name that the help says."""
     context = called(name.split(), is_resilient=True)
     for option in context.command.params:
+        if isinstance(option, SaidAloud):
+            continue
         if isinstance(option, click.Option):
             flag = max(option.opts, key=len).removeprefix("--")
             variable = f"RLMM_TIER_{name}_{flag}".upper().replace(" ", "_").replace("-", "_")
             monkeypatch.setenv(variable, "said")
             assert option.resolve_envvar_value(context) == "said", flag
             monkeypatch.delenv(variable)
+
+
+def test_flags_that_destroy_or_publish_when_a_variable_is_set_then_are_not_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A variable that was left in a container deletes nothing."""
+    aloud = []
+    for name in ALL:
+        context = called(name.split(), is_resilient=True)
+        for option in context.command.params:
+            flag = max(option.opts, key=len)
+            if isinstance(option, SaidAloud):
+                aloud.append(f"{name} {flag}")
+                variable = f"RLMM_TIER_{name}_{flag[2:]}".upper().replace(" ", "_")
+                monkeypatch.setenv(variable.replace("-", "_"), "1")
+                assert option.resolve_envvar_value(context) is None
+    assert sorted(aloud) == [
+        "audit --delete-orphans", "backup import --apply", "expire --apply", "rebuild --apply",
+        "sweep --end",
+    ]  # fmt: skip
 
 
 def test_variables_when_set_then_are_read_as_the_help_says(

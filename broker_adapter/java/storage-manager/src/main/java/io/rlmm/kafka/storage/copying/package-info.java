@@ -1,2 +1,0 @@
-/** A segment's three objects written, the manifest last. */
-package io.rlmm.kafka.storage.copying;

@@ -1,2 +1,0 @@
-/** Where objects lie: a bucket, or a local folder. */
-package io.rlmm.kafka.storage.objects;

@@ -1,0 +1,43 @@
+"""What surrounds every job of `rlmm tier`: a report is kept whoever reads what is printed."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+import pytest
+
+from rlmm.cli.tier_around import told_and_kept
+from rlmm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DOCUMENT = {"deleted": 3}
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_report_when_its_reader_has_gone_then_is_kept_all_the_same(
+    tmp_path: Path, output: str
+) -> None:
+    """As by `| head -1`: whoever deletes something has its report."""
+    file = tmp_path / "report.json"
+    gone = BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+    with patch("click.echo", side_effect=gone), pytest.raises(BrokenPipeError):
+        told_and_kept(iter(["three"]), DOCUMENT, output, file)
+    assert json.loads(file.read_bytes()) == DOCUMENT
+
+
+def test_report_when_the_disk_of_what_is_printed_is_full_then_that_is_one_line(
+    tmp_path: Path,
+) -> None:
+    """And it is kept where there is room."""
+    file = tmp_path / "report.json"
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with patch("click.echo", side_effect=full), pytest.raises(ConfigError) as caught:
+        told_and_kept(iter(["three"]), DOCUMENT, "table", file)
+    assert str(caught.value) == "standard output: No space left on device"
+    assert json.loads(file.read_bytes()) == DOCUMENT
