@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rlmm.errors import StoreUnavailable
 from spark_tiering.bucket.manifests import list_manifests
 from spark_tiering.engines.protocol import UnitLost
+from spark_tiering.frozen.progress import ManifestsRead
 from spark_tiering.layout.findings import LayoutFinding
 from spark_tiering.layout.manifest_reading import MANIFEST_BYTES_MAX
 from spark_tiering.layout.recovering import recover_segment
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.bucket.manifests import ListedManifest
     from spark_tiering.engines.protocol import Engine
+    from spark_tiering.frozen.progress import PlanMeter
     from spark_tiering.stores.opening import StoreSettings
     from spark_tiering.stores.protocol import ObjectStore
 
@@ -61,6 +63,7 @@ def told_by_manifests(
     engine: Engine,
     prefix: str,
     wants_topic: Callable[[str], bool],
+    meter: PlanMeter | None = None,
 ) -> Told:
     """
     Every segment of a topic that is wanted, under *prefix* of the store of *settings*. Raises what
@@ -71,7 +74,15 @@ def told_by_manifests(
     while some := tuple(islice(listed, MANIFESTS_OF_UNIT)):
         tasks.append(ManifestTask(settings, prefix, some))
     told = Told([], [])
-    for one in engine.run_units(tasks, read_manifests):
+    total = sum(len(one.manifests) for one in tasks)
+    read = [0]
+
+    def came_back(result: Told | UnitLost) -> None:
+        read[0] += 0 if isinstance(result, UnitLost) else len(result.segments) + len(result.unread)
+        if meter is not None:
+            meter.tell(ManifestsRead, read[0], total)
+
+    for one in engine.run_units(tasks, read_manifests, came_back):
         if isinstance(one, UnitLost):
             msg = f"manifests were not read: {one.why}"
             raise StoreUnavailable(msg)

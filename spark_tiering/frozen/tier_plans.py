@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
 from rlmm.errors import DataLost, InvalidArgument, LogError
@@ -23,6 +24,7 @@ from spark_tiering.frozen.inputs import Origin, PartitionInput, inputs_of_segmen
 from spark_tiering.frozen.moments import moment_at, state_of
 from spark_tiering.frozen.planned import SourceKind
 from spark_tiering.frozen.planning import make_plan
+from spark_tiering.frozen.progress import PartitionsPlanned, PlanMeter
 from spark_tiering.frozen.question import Facts
 from spark_tiering.frozen.revisiting import Fate, fate_in_metadata
 from spark_tiering.frozen.tokens import DIGEST_BYTES
@@ -61,14 +63,29 @@ class PlanCluster(Protocol):
 
 
 def plan_of_moment(
-    moment: PlanMoment, question: Question, facts: Facts | None = None, since: Token | None = None
+    moment: PlanMoment,
+    question: Question,
+    facts: Facts | None = None,
+    since: Token | None = None,
+    meter: PlanMeter | None = None,
 ) -> FrozenPlan:
-    """The plan of *moment*. Raises `InvalidArgument` for a token of other metadata."""
+    """
+    The plan of *moment*; *meter* is told of each partition. Raises `InvalidArgument` for a token of
+    other metadata.
+    """
+    known = moment.partitions()
+    total = sum(question.wants(one.partition.topic, one.partition.partition) for one in known)
+    done = count(1)
+    told = meter or PlanMeter()
+
+    def state(partition: TopicIdPartition) -> Shard | None:
+        found = state_of(moment, partition)
+        told.tell(PartitionsPlanned, next(done), total)
+        return found
+
     inputs = [
-        PartitionInput(
-            one.partition, partial(state_of, moment, one.partition), one.metadata_partition
-        )
-        for one in moment.partitions()
+        PartitionInput(one.partition, partial(state, one.partition), one.metadata_partition)
+        for one in known
     ]
     origin = Origin(
         SourceKind.METADATA,

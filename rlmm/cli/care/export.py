@@ -15,6 +15,7 @@ from rlmm.cli.main import EXIT_FOUND
 from rlmm.cli.tier_around import quiet_log, require_new, told_and_kept
 from rlmm.cli.tier_examples import ending
 from rlmm.cli.tier_options import flags_given
+from rlmm.cli.tier_progress import progress_line
 from rlmm.cli.variables import CalledAsFlag
 from rlmm.errors import ConfigError
 from rlmm.inspection.replaying import Bound
@@ -23,6 +24,7 @@ from spark_tiering.care.opening import only_looking, open_tier
 from spark_tiering.frozen.document import format_plan
 from spark_tiering.frozen.moments import moment_at, steady
 from spark_tiering.frozen.plan_files import require_plan
+from spark_tiering.frozen.progress import PlanMeter
 from spark_tiering.frozen.question import Facts
 from spark_tiering.frozen.reports import CheckReport, ExportReport
 from spark_tiering.frozen.revisiting import revisit
@@ -152,8 +154,8 @@ def export_command(
         _check(request, check_file, output, report_file, flags)
         return
     _require_together(flags)
-    with quiet_log(), open_tier(request) as tier:
-        plan, told = _plan(tier, flags)
+    with quiet_log(), open_tier(request) as tier, progress_line() as shown:
+        plan, told = _plan(tier, flags, PlanMeter(shown.show))
         now_ms = tier.now_ms()
     saved = ""
     if save_file is not None:
@@ -190,7 +192,7 @@ def _require_together(flags: Mapping[str, Any]) -> None:
             raise ConfigError(msg)
 
 
-def _plan(tier: Tier, flags: Mapping[str, Any]) -> tuple[FrozenPlan, Told | None]:
+def _plan(tier: Tier, flags: Mapping[str, Any], meter: PlanMeter) -> tuple[FrozenPlan, Told | None]:
     """The plan; and what manifests told, where they were asked."""
     since, before = named_plan(flags["since"])
     if flags["token"] is not None:
@@ -207,7 +209,7 @@ def _plan(tier: Tier, flags: Mapping[str, Any]) -> tuple[FrozenPlan, Told | None
 
         told = told_by_manifests(
             tier.request.require_store, tier.store, tier.engine(), question.prefix,
-            lambda topic: _may_want(question, topic),
+            lambda topic: _may_want(question, topic), meter,
         )  # fmt: skip
         partitions = {one.id.partition for one in told.segments}
         facts = _facts(
@@ -221,7 +223,7 @@ def _plan(tier: Tier, flags: Mapping[str, Any]) -> tuple[FrozenPlan, Told | None
         if question.wants(one.partition.topic, one.partition.partition)
     ]
     facts = Facts() if flags["at"] is not None else _facts(tier, wanted)
-    return plan_of_moment(moment, question, facts, since), None
+    return plan_of_moment(moment, question, facts, since, meter), None
 
 
 def _moment(tier: Tier, at: At | None, question: Question) -> PlanMoment:

@@ -358,6 +358,18 @@ def test_export_when_something_is_named_that_nobody_knows_then_it_is_told(
     assert "asked for" not in export(*source, "--topic", "ord*", "--fail-on-gap").stdout
 
 
+@pytest.mark.parametrize("is_by_manifests", [False, True], ids=["metadata", "manifests"])
+def test_export_while_it_runs_then_says_how_far_it_is_beside_its_answer(
+    place: TierPlace, flags: list[str], is_by_manifests: bool
+) -> None:
+    """On standard error."""
+    by_manifests = ["--from-manifests", *Command(place).store, "--no-spark"]
+    result = export(*(by_manifests if is_by_manifests else flags))
+    told = "4 of 4 manifests read" if is_by_manifests else "2 of 2 partitions planned"
+    assert told in result.stderr
+    assert told not in result.stdout
+
+
 def test_export_when_no_store_is_named_then_keys_have_the_prefix_that_is_said(
     place: TierPlace, tmp_path: Path
 ) -> None:
