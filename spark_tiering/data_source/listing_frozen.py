@@ -9,7 +9,7 @@ from spark_tiering.data_source.extents import Held, Listing, Missing, extent_of
 from spark_tiering.frozen.planned import GapReason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from spark_tiering.data_source.options import Subscription
     from spark_tiering.frozen.planned import FrozenPartition, FrozenPlan, Gap
@@ -56,7 +56,7 @@ def _missing(gap: Gap) -> Missing:
 
 
 def one_of_each_name(
-    partitions: Iterable[FrozenPartition], subscription: Subscription
+    partitions: Collection[FrozenPartition], subscription: Subscription
 ) -> list[FrozenPartition]:
     """
     Those of the topic ids that are wanted; raises `ConfigError` where a name has several and nobody
@@ -67,6 +67,7 @@ def one_of_each_name(
         wanted_id = subscription.topic_ids.get(one.partition.topic)
         if wanted_id is None or wanted_id == str(one.partition.topic_id):
             by_name.setdefault((one.partition.topic, one.partition.partition), []).append(one)
+    _require_ids(partitions, subscription)
     for (topic, _), several in sorted(by_name.items()):
         if len(several) > 1:
             ids = sorted(str(one.partition.topic_id) for one in several)
@@ -76,3 +77,14 @@ def one_of_each_name(
             )
             raise ConfigError(msg)
     return [several[0] for _, several in sorted(by_name.items())]
+
+
+def _require_ids(partitions: Iterable[FrozenPartition], subscription: Subscription) -> None:
+    """Who mistypes an id is told the ones there are; of a topic that is nowhere others tell."""
+    for topic, wanted_id in sorted(subscription.topic_ids.items()):
+        ids = {str(one.partition.topic_id) for one in partitions if one.partition.topic == topic}
+        if ids and wanted_id not in ids:
+            msg = (
+                f"topicIds: there is no {topic} of the id {wanted_id}, but {', '.join(sorted(ids))}"
+            )
+            raise ConfigError(msg)

@@ -154,6 +154,9 @@ def _request(place: Place) -> CareRequest:
     from spark_tiering.care.request import CareRequest  # noqa: PLC0415
 
     if place.sidecar is None:
+        if not Path(place.embedded).is_dir():
+            msg = f"the embedded log {place.embedded} is not there"
+            raise ConfigError(msg)
         return CareRequest(embedded=Path(place.embedded))
     at = place.sidecar
     return CareRequest(

@@ -166,6 +166,16 @@ def parse_options(given: Mapping[str, str], *, is_streaming: bool) -> ReadOption
 
 
 def _subscription(options: Options, *, is_needed: bool) -> Subscription:
+    found = _named(options, is_needed=is_needed)
+    topics = {topic for topic, _ in found.assigned}
+    for topic in found.topic_ids:
+        if not (topic in topics if topics else found.wants(topic, 0)):
+            msg = f"topicIds names {topic}, which is not read"
+            raise ConfigError(msg)
+    return found
+
+
+def _named(options: Options, *, is_needed: bool) -> Subscription:
     topic_ids = options.texts("topicIds")
     if not is_needed and not any(name in options for name in SUBSCRIPTIONS):
         return Subscription(topic_ids=topic_ids)

@@ -186,8 +186,19 @@ class QueryPlanner:
             if (topic, number) not in there
         ]
         if lacking:
-            msg = f"nothing is there of {', '.join(lacking[:5])}"
+            msg = (
+                f"nothing is there of {', '.join(lacking[:5])}{_looked_for(self._options, lacking)}"
+            )
             raise ConfigError(msg)
+
+
+def _looked_for(options: ReadOptions, lacking: list[str]) -> str:
+    """Where nothing was found: a prefix that lacks its slash is seen by that."""
+    place = options.place
+    if place.kind is not ListKind.MANIFESTS:
+        return ""
+    topic = lacking[0] if options.subscription.topics else lacking[0].rpartition("-")[0]
+    return f"; looked for keys that begin with '{place.prefix}{topic}-'"
 
 
 def _narrowed(wanted: Range, pushed: Pushed) -> Range:

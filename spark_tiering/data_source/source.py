@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -14,7 +14,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from rlmm.errors import DataLost
+from rlmm.errors import ConfigError, DataLost, RlmmError
 from spark_tiering.data_source.one_line import iterated_in_one_line, told_in_one_line
 from spark_tiering.data_source.options import parse_options
 from spark_tiering.data_source.piece_reading import read_piece
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from spark_tiering.data_source.slicing import Piece
 
 NAME = "rlmm"
+NO_WRITER: Final = "the format rlmm reads tiered segments and writes none"
 
 logger = logging.getLogger(__name__)
 
@@ -56,13 +57,27 @@ class RlmmDataSource(DataSource):
         options = parse_options(dict(self.options), is_streaming=False)
         return (_PushingReader if options.pushes_down else _Reader)(schema, options)
 
-    @told_in_one_line
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """Reads what is there, and then what comes to it."""
+        """Reads what is there, and then what comes to it; what is wrong it says when it begins."""
         # Large enough for a module of its own.
-        from spark_tiering.data_source.stream import StreamReader  # noqa: PLC0415
+        from spark_tiering.data_source.stream import RefusedStream, StreamReader  # noqa: PLC0415
 
-        return StreamReader(schema, parse_options(dict(self.options), is_streaming=True))
+        try:
+            return StreamReader(schema, parse_options(dict(self.options), is_streaming=True))
+        except RlmmError as error:
+            return RefusedStream(error)
+
+    @told_in_one_line
+    def writer(self, schema: StructType, overwrite: bool) -> NoReturn:
+        """There is none."""
+        del schema, overwrite
+        raise ConfigError(NO_WRITER)
+
+    @told_in_one_line
+    def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:
+        """There is none."""
+        del schema, overwrite
+        raise ConfigError(NO_WRITER)
 
 
 class Share(InputPartition):

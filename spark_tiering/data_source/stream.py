@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -15,7 +15,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from rlmm.clock import SYSTEM_CLOCK
-from rlmm.errors import DataLost
+from rlmm.errors import DataLost, RlmmError
 from spark_tiering.data_source.one_line import iterated_in_one_line, told_in_one_line
 from spark_tiering.data_source.query_planning import QueryPlanner
 from spark_tiering.data_source.schema import wanted_columns
@@ -103,6 +103,42 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The rows of one task."""
         rows = rows_of(partition, self._arrow, fails_on_data_loss=self._options.fails_on_data_loss)
         return iterated_in_one_line(rows)
+
+
+class RefusedStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """
+    One that cannot begin, and says why to the first question. Where no reader is given at all,
+    Spark tells of one that it could not stop, and not of the reason.
+    """
+
+    def __init__(self, error: RlmmError) -> None:
+        self._error = error
+
+    @told_in_one_line
+    def _refuse(self) -> NoReturn:
+        raise self._error
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Never."""
+        self._refuse()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """Never."""
+        self._refuse()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """Never."""
+        del start, limit
+        self._refuse()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Never."""
+        self._refuse()
+
+    def read(self, partition: InputPartition) -> NoReturn:
+        """Never."""
+        del partition
+        self._refuse()
 
 
 class _Driver:

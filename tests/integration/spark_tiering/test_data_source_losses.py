@@ -309,6 +309,14 @@ def test_foreign_bucket_when_it_is_named_then_it_holds_nothing_of_the_topic(
         rows_read({**options, "store": str(tmp_path / "nowhere")})
 
 
+def test_prefix_when_it_lacks_its_slash_then_what_was_looked_for_shows_it(
+    tier: dict[str, str],
+) -> None:
+    """It is a beginning of keys, and no folder."""
+    with pytest.raises(ConfigError, match="of orders; looked for keys that begin with 'kaorders-'"):
+        rows_read({**tier, "prefix": "ka"})
+
+
 def test_encrypted_segments_when_a_key_ring_is_named_then_they_are_read_and_else_named(
     log: WrittenLog, store: LocalStore, tier: dict[str, str], tmp_path: Path
 ) -> None:

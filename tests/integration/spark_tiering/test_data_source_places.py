@@ -90,6 +90,8 @@ def test_embedded_log_when_it_is_named_then_it_is_read_as_it_is_now(
     """As copy jobs keep it."""
     embedded(tmp_path / "archive", log.tiered)
     assert rows_read({**tier, "embedded": str(tmp_path / "archive")}) == log.rows()
+    with pytest.raises(ConfigError, match=r"embedded log .*nowhere is not there"):
+        rows_read({**tier, "embedded": str(tmp_path / "nowhere")})
 
 
 @pytest.mark.parametrize("form", ["json", "parquet"])
@@ -250,6 +252,8 @@ def test_two_topics_of_one_name_when_nobody_says_which_then_they_are_not_mixed(
     other.into_store(store, PREFIX)
     with pytest.raises(ConfigError, match="2 topics have had the name orders"):
         rows_read(tier)
+    with pytest.raises(ConfigError, match=f"no orders of the id hello, but .*{log.id.topic_id}"):
+        rows_read({**tier, "topicIds": '{"orders": "hello"}'})
     wanted = f'{{"orders": "{other.id.topic_id}"}}'
     assert rows_read({**tier, "topicIds": wanted}) == other.rows()
 

@@ -321,6 +321,15 @@ def test_stream_when_it_is_restarted_then_it_goes_on_behind_its_checkpoint(
     assert run_stream(spark, options, tmp_path) == []
 
 
+def test_stream_when_an_option_is_wrong_then_it_says_so(
+    spark: SparkSession, tier: dict[str, str], tmp_path: Path
+) -> None:
+    """Spark would tell of a reader that it could not stop."""
+    said = told(lambda: run_stream(spark, {**tier, "endingOffsets": "latest"}, tmp_path))
+    assert "ConfigError: a stream has no end: endingOffsets is for batches" in said
+    assert "Traceback" not in said
+
+
 @pytest.mark.long
 def test_stream_when_segments_expire_before_they_were_read_then_it_fails_by_name(
     spark: SparkSession, tmp_path: Path

@@ -175,6 +175,22 @@ def test_options_when_a_value_cannot_be_meant_then_the_message_names_it(
     assert told in refusal(given)
 
 
+@pytest.mark.parametrize(
+    "subscription",
+    [{"subscribe": "orders"}, {"subscribePattern": "orders?"}, {"assign": '{"orders": [1]}'}],
+)
+def test_topic_ids_when_they_name_a_topic_that_is_not_read_then_they_are_refused(
+    subscription: dict[str, str],
+) -> None:
+    """A slip of the pen would choose nothing."""
+    given = {**subscription, "topicIds": '{"orderz": "an-id"}'}
+    assert "topicIds names orderz, which is not read" in refusal(given, PLACE)
+    right = parse_options(
+        {**PLACE, **subscription, "topicIds": '{"orders": "an-id"}'}, is_streaming=False
+    )
+    assert right.subscription.topic_ids == {"orders": "an-id"}
+
+
 def test_options_when_a_stream_is_given_an_end_then_it_is_refused() -> None:
     """A stream has none."""
     assert "a stream has no end" in refusal({"endingOffsets": "latest"}, is_streaming=True)

@@ -1,0 +1,2 @@
+/** A segment's three objects written, the manifest last. */
+package io.rlmm.kafka.storage.copying;

@@ -1,0 +1,111 @@
+package io.rlmm.kafka.storage.fetching;
+
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.FutureTask;
+import java.util.function.Predicate;
+import java.util.function.ToIntFunction;
+
+/**
+ * What was loaded last, up to a weight. Who asks for the same thing at the same time shares one
+ * load, which goes on when all of them have gone away, so that the next one finds it. What failed is
+ * not kept.
+ */
+final class LoadingCache<K, V> {
+    private final long weightMax;
+    private final Workers workers;
+    /** In the order of their last use. */
+    private final Map<K, Entry<V>> entries = new LinkedHashMap<>(16, 0.75f, true);
+    private long weight = 0;
+
+    private final ToIntFunction<V> weigher;
+
+    private record Entry<V>(FutureTask<V> load, int weight) { }
+
+    LoadingCache(long weightMax, Workers workers, ToIntFunction<V> weigher) {
+        this.weightMax = weightMax;
+        this.weigher = weigher;
+        this.workers = workers;
+    }
+
+    /** What is there, or on its way from now on; until it is there, it is taken to weigh so much. */
+    FutureTask<V> get(K key, int weighing, Callable<V> loader) {
+        FutureTask<V> load;
+        synchronized (this) {
+            Entry<V> found = entries.get(key);
+            if (found != null) {
+                return found.load();
+            }
+            load = new FutureTask<>(loader) {
+                @Override
+                protected void set(V value) {
+                    weigh(key, this, weigher.applyAsInt(value));
+                    super.set(value);
+                }
+
+                @Override
+                protected void setException(Throwable error) {
+                    // Before anybody hears of it, so that who asks again gets another load.
+                    forget(key, this);
+                    super.setException(error);
+                }
+            };
+            entries.put(key, new Entry<>(load, weighing));
+            weight += weighing;
+            shrink(load);
+        }
+        try {
+            workers.execute(load);
+        } catch (RuntimeException error) {
+            forget(key, load);
+            throw error;
+        }
+        return load;
+    }
+
+    private synchronized void weigh(K key, FutureTask<V> load, int weighing) {
+        Entry<V> found = entries.get(key);
+        if (found != null && found.load() == load) {
+            entries.put(key, new Entry<>(load, weighing));
+            weight += weighing - found.weight();
+            shrink(load);
+        }
+    }
+
+    synchronized boolean has(K key) {
+        return entries.containsKey(key);
+    }
+
+    /** What is being loaded stays: it is bounded by the threads that load. */
+    private void shrink(FutureTask<V> newest) {
+        Iterator<Entry<V>> oldest = entries.values().iterator();
+        while (weight > weightMax && oldest.hasNext()) {
+            Entry<V> one = oldest.next();
+            if (one.load() != newest && one.load().isDone()) {
+                oldest.remove();
+                weight -= one.weight();
+            }
+        }
+    }
+
+    private synchronized void forget(K key, FutureTask<V> load) {
+        Entry<V> found = entries.get(key);
+        if (found != null && found.load() == load) {
+            entries.remove(key);
+            weight -= found.weight();
+        }
+    }
+
+    synchronized void forgetIf(Predicate<K> isUnwanted) {
+        Iterator<Map.Entry<K, Entry<V>>> all = entries.entrySet().iterator();
+        while (all.hasNext()) {
+            Map.Entry<K, Entry<V>> one = all.next();
+            if (isUnwanted.test(one.getKey())) {
+                all.remove();
+                weight -= one.getValue().weight();
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+package io.rlmm.kafka.storage;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.common.config.types.Password;
+import org.junit.jupiter.api.Test;
+
+/** What a broker hands over: texts or numbers, keys of ours and of others. */
+class SettingsTest {
+
+    private static Map<String, Object> configs(Object... pairs) {
+        Map<String, Object> configs = new HashMap<>(Map.of(
+            "broker.id", 1, "storage.s3.bucket.name", "tier", "remote.log.metadata.topic.min.isr", 2));
+        for (int at = 0; at < pairs.length; at += 2) {
+            configs.put((String) pairs[at], pairs[at + 1]);
+        }
+        return configs;
+    }
+
+    private static void assertRefused(String named, Object... pairs) {
+        String message = assertThrows(ConfigException.class, () -> Settings.read(configs(pairs))).getMessage();
+        assertTrue(message.contains(named), message);
+    }
+
+    @Test
+    void whatIsNotSaidHasAValue() {
+        Settings settings = Settings.read(configs());
+        assertNull(settings.root());
+        assertNull(settings.s3().endpoint());
+        assertNull(settings.s3().region());
+        assertNull(settings.s3().accessKey());
+        assertEquals("", settings.prefix());
+        assertEquals(4 * 1024 * 1024, settings.style().chunkBytes());
+        assertTrue(settings.limits().waitMs() < 500);
+    }
+
+    @Test
+    void valuesAreTextsOrNumbers() {
+        assertEquals(65_536, Settings.read(configs("chunk.size", "65536")).style().chunkBytes());
+        assertEquals(65_536, Settings.read(configs("chunk.size", 65_536)).style().chunkBytes());
+        assertEquals("us-east-1", Settings.read(configs("storage.s3.endpoint.url", "http://store:9000")).s3().region());
+    }
+
+    @Test
+    void secretsAreNotShown() {
+        Settings settings = Settings.read(configs(
+            "storage.aws.access.key.id", "id", "storage.aws.secret.access.key", new Password("hidden")));
+        assertEquals("hidden", settings.s3().secretKey());
+        assertFalse(settings.toString().contains("hidden"));
+    }
+
+    @Test
+    void whatCannotBeMeantIsRefusedByItsKey() {
+        assertRefused("storage.root", "storage.s3.bucket.name", "");
+        assertRefused("storage.root", "storage.root", "/tmp");
+        assertRefused("storage.root", "storage.s3.bucket.name", "", "storage.root", "/no/such/folder");
+        assertRefused("storage.s3.endpoint.url", "storage.s3.endpoint.url", "store:9000");
+        assertRefused("storage.s3.multipart.upload.part.size", "storage.s3.multipart.upload.part.size", 1_000);
+        assertRefused("storage.aws.secret.access.key", "storage.aws.access.key.id", "id");
+        assertRefused("chunk.size", "chunk.size", "0");
+        assertRefused("chunk.size", "chunk.size", "4 MiB");
+        assertRefused("compression.enabled", "compression.enabled", "perhaps");
+        assertRefused("custom.metadata.fields.include", "custom.metadata.fields.include", "SIZE");
+        assertRefused("encryption.key.ring.file", "encryption.key.ring.file", "/no/such/file");
+        assertRefused("fetch.timeout.ms", "fetch.timeout.ms", 0);
+    }
+}

@@ -1,0 +1,46 @@
+"""The source as Spark calls it, without Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable, SupportsTriggerAvailableNow
+
+from rlmm.errors import ConfigError
+from spark_tiering.data_source.schema import full_schema
+from spark_tiering.data_source.source import RlmmDataSource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PLACE = {"store": "/tier", "subscribe": "orders"}
+SCHEMA = full_schema(has_headers=False)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda reader: reader.prepareForTriggerAvailableNow(),
+        lambda reader: reader.getDefaultReadLimit(),
+        lambda reader: reader.initialOffset(),
+        lambda reader: reader.latestOffset({}, ReadAllAvailable()),
+    ],
+)
+def test_stream_when_an_option_is_wrong_then_there_is_a_reader_that_says_so(
+    ask: Callable[[Any], Any],
+) -> None:
+    """Spark can stop it, and so it tells the reason: to whatever is asked first."""
+    reader = RlmmDataSource({**PLACE, "endingOffsets": "latest"}).streamReader(SCHEMA)
+    assert isinstance(reader, SupportsTriggerAvailableNow)
+    with pytest.raises(ConfigError, match="a stream has no end"):
+        ask(reader)
+    reader.stop()
+
+
+def test_writing_when_it_is_tried_then_it_is_refused_in_words() -> None:
+    """To tables as well as by streams."""
+    source = RlmmDataSource(PLACE)
+    for writer in (source.writer, source.streamWriter):
+        with pytest.raises(ConfigError, match="reads tiered segments and writes none"):
+            writer(SCHEMA, overwrite=False)
