@@ -155,6 +155,7 @@ def assert_java_reads(probe: Probe, folder: Path, settings: Mapping[str, str]) -
 def test_segment_when_our_storage_manager_wrote_it_then_python_reads_it(
     probe: Probe, store: LocalStore, tmp_path: Path, *, is_compressed: bool
 ) -> None:
+    """Manifest, custom metadata, all of the log, a range of it, every index; and nothing else."""
     files = tmp_path / "files"
     files.mkdir()
     (files / "LOG").write_bytes(LOG)
@@ -180,6 +181,7 @@ def test_segment_when_our_storage_manager_wrote_it_then_python_reads_it(
 def test_segment_when_python_wrote_it_then_our_storage_manager_reads_it(
     probe: Probe, store: LocalStore, tmp_path: Path, *, is_compressed: bool
 ) -> None:
+    """What jobs have copied is served by it."""
     write_by_python(store, is_compressed=is_compressed)
     assert_java_reads(probe, tmp_path / "read", {})
 
@@ -188,6 +190,7 @@ def test_segment_when_python_wrote_it_then_our_storage_manager_reads_it(
 def test_segment_when_it_is_encrypted_then_our_storage_manager_reads_it_by_the_key_ring(
     probe: Probe, store: LocalStore, tmp_path: Path, *, is_compressed: bool
 ) -> None:
+    """The same file of keys is for both."""
     keys = KeyFiles(tmp_path / "keys")
     write_by_python(store, is_compressed=is_compressed)
     seal_segment(store, SEGMENT, PREFIX)
