@@ -323,7 +323,7 @@ async def test_sidecar_when_it_has_not_reached_its_log_then_not_ready_in_time() 
     """Which is waited for as long as is said; what is not reached by then is told."""
     world = World(COUNT)
     world.script.lose_brokers()
-    async with serving(world, assignment=Assignment.nothing(), timeout_ms=400) as settings:
+    async with serving(world, assignment=Assignment.nothing(), timeout_ms=3_000) as settings:
         with pytest.raises(NotReady):
             async with opened(settings):
                 pass
