@@ -24,7 +24,7 @@ setup: ## make .venv from constraints/dev.txt, or leave it when it is up to date
 demo: setup ## the main job, on a fresh machine: start, write, kill, restart from the snapshot, the same answers; then tier segments by Spark
 	@$(BIN)/rlmm demo
 
-test-fast: setup ## while working: everything without network, below 60 s
+test-fast: setup ## while working: everything without network or a broker, some minutes; or name folders to pytest
 	$(PYTEST) --hypothesis-profile=fast -m "not long and not network and not kafka" tests
 
 test: setup ## what CI runs: every test in its short form, and every capability shown
