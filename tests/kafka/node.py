@@ -14,7 +14,7 @@ import socket
 from typing import TYPE_CHECKING, Self
 
 from tests.kafka.login import Login
-from tests.kafka.process import GRACE_S, LEASH, JavaProcess, ProcessFailed, ProcessLog
+from tests.kafka.process import GRACE_S, LEASH, LeashedProcess, ProcessFailed, ProcessLog
 from tests.kafka.tools import Tools
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Node:
         self.log = ProcessLog(folder / "broker.log")
         self._ports = {name: ReservedPort() for name in [*self.listeners, CONTROLLER]}
         self.voters = {node_id: self._ports[CONTROLLER].number}
-        self._process: JavaProcess | None = None
+        self._process: LeashedProcess | None = None
         self._started_at = 0
 
     @property
@@ -213,7 +213,7 @@ class Node:
             flags=self.flags,
         )
         self._started_at = self.log.position
-        self._process = JavaProcess(command, self.folder, self.log)
+        self._process = LeashedProcess(command, self.folder, self.log)
 
     def wait_until_ready(self, deadline_s: float = START_DEADLINE_S) -> None:
         """Wait until the node serves; one that does not is killed and its last words are shown."""

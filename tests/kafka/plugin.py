@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 PROJECT = HERE.parent.parent / "broker_adapter" / "java"
 METADATA_MANAGER = "metadata-manager"
 MANAGER_CLASS = "io.rlmm.kafka.RlmmRemoteLogMetadataManager"
+STORAGE_MANAGER = "storage-manager"
+STORAGE_CLASS = "io.rlmm.kafka.storage.RlmmRemoteStorageManager"
 BUILD_DEADLINE_S = 300
 
 
@@ -53,6 +55,31 @@ def our_manager(plugins: Path, address: str) -> dict[str, str]:
         "remote.log.metadata.manager.class.name": MANAGER_CLASS,
         "remote.log.metadata.manager.class.path": f"{plugins / METADATA_MANAGER}/*",
         "rlmm.config.sidecar.address": address,
+    }
+
+
+def our_storage(plugins: Path, root: Path) -> dict[str, str]:
+    """The properties that have a broker tier into the folder *root*, in our layout."""
+    root.mkdir(parents=True, exist_ok=True)
+    return {
+        "remote.log.storage.manager.class.name": STORAGE_CLASS,
+        "remote.log.storage.manager.class.path": f"{plugins / STORAGE_MANAGER}/*",
+        "rsm.config.storage.root": str(root),
+    }
+
+
+def our_bucket(plugins: Path, endpoint: str, bucket: str, *, prefix: str = "") -> dict[str, str]:
+    """The properties that have a broker tier into a bucket of a store that asks for no rights."""
+    return {
+        "remote.log.storage.manager.class.name": STORAGE_CLASS,
+        "remote.log.storage.manager.class.path": f"{plugins / STORAGE_MANAGER}/*",
+        "rsm.config.storage.s3.bucket.name": bucket,
+        "rsm.config.storage.s3.endpoint.url": endpoint,
+        "rsm.config.storage.s3.region": "us-east-1",
+        "rsm.config.storage.s3.path.style.access.enabled": "true",
+        "rsm.config.storage.aws.access.key.id": "any",
+        "rsm.config.storage.aws.secret.access.key": "any",
+        "rsm.config.key.prefix": prefix,
     }
 
 

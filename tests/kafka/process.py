@@ -1,5 +1,5 @@
 """
-Java processes that cannot outlive us, and what they say.
+Processes of Java, and services of ours, that cannot outlive us, and what they say.
 
 A process is started on a leash: it holds one end of a pipe whose other end is held here and nowhere
 else. When this process dies, killed or not, the pipe ends and so does the Java process.
@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import signal
+    from collections.abc import Mapping
     from pathlib import Path
 
     from tests.kafka.jars import Jars
@@ -106,15 +107,22 @@ class ProcessLog:
         return line
 
 
-class JavaProcess:
-    """One running Java process whose words go into a `ProcessLog`."""
+class LeashedProcess:
+    """One running process, of Java or ours, whose words go into a `ProcessLog`."""
 
-    def __init__(self, command: list[str], folder: Path, log: ProcessLog) -> None:
+    def __init__(
+        self,
+        command: list[str],
+        folder: Path,
+        log: ProcessLog,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
         held, self._leash = os.pipe()
         try:
             self._process = subprocess.Popen(
                 command,
                 cwd=folder,
+                env=environ,
                 stdin=held,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

@@ -5,6 +5,10 @@ from typing import Any, NamedTuple, Self
 
 __version__: str
 
+class OffsetAndTimestamp(NamedTuple):
+    offset: int
+    timestamp: int
+
 class TopicPartition(NamedTuple):
     topic: str
     partition: int
@@ -68,6 +72,9 @@ class AIOKafkaConsumer:
     async def getmany(
         self, *partitions: TopicPartition, timeout_ms: int = 0, max_records: int | None = None
     ) -> dict[TopicPartition, list[ConsumerRecord]]: ...
+    async def offsets_for_times(
+        self, timestamps: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]: ...
     async def end_offsets(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, int]: ...

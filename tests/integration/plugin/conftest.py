@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from tests.kafka.plugin import built
+from tests.kafka.plugin import built, our_bucket
+from tests.kafka.plugin_kafka import PluginKafka, plugin_kafka
 from tests.kafka.tiered import METADATA_PARTITIONS
+from tests.support.s3_servers import BUCKET, moto_server
 from tests.support.serving import serving
 
 if TYPE_CHECKING:
@@ -62,3 +64,21 @@ def sidecar(tmp_path: Path, socket_path: Path) -> Beside:
             await served.end(signal.SIGKILL)
 
     return beside
+
+
+@pytest.fixture
+def our_kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginKafka]:
+    """A broker with both plugins beside its service, and a folder as tier; of this test alone."""
+    with plugin_kafka(kafka_jars, tmp_path / "ours", plugins) as kafka:
+        yield kafka
+
+
+@pytest.fixture
+def our_kafka_with_bucket(
+    kafka_jars: Jars, plugins: Path, tmp_path: Path
+) -> Iterator[tuple[PluginKafka, str]]:
+    """The same with a bucket as tier, and the address of its store."""
+    with moto_server(tmp_path) as server:
+        storage = our_bucket(plugins, server.endpoint, BUCKET)
+        with plugin_kafka(kafka_jars, tmp_path / "ours", plugins, storage=storage) as kafka:
+            yield kafka, server.endpoint

@@ -1,0 +1,198 @@
+"""
+What was produced to a topic, kept beside it, and what a consumer must be given of it.
+
+Traffic of every kind: five codecs, plain, idempotent and transactional producers, headers, keys and
+values that are absent or empty, transactions that are committed and that are aborted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from aiokafka import AIOKafkaProducer, TopicPartition
+
+from tests.kafka.clients import consumer
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Iterable, Sequence
+
+    from aiokafka import ConsumerRecord
+
+    from tests.kafka.login import Login
+
+CODECS = (None, "gzip", "snappy", "lz4", "zstd")
+LEVELS = ("read_uncommitted", "read_committed")
+READ_DEADLINE_S = 90.0
+MINUTE_MS = 60_000
+
+
+class Entry(NamedTuple):
+    """One record, as a consumer is given it."""
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...]
+
+
+def entry_of(record: ConsumerRecord) -> Entry:
+    """A record that aiokafka's consumer gave."""
+    return Entry(
+        record.partition,
+        record.offset,
+        record.timestamp,
+        record.key,
+        record.value,
+        tuple(record.headers),
+    )
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Every record of a topic whose producer was told that it is stored."""
+
+    topic: str
+    entries: list[Entry] = field(default_factory=list)
+    aborted: set[tuple[int, int]] = field(default_factory=set)
+    """Partition and offset of records whose transaction was aborted."""
+
+    def expected(self, level: str, partition: int, first: int = 0) -> list[Entry]:
+        """What a consumer of that isolation level is given of a partition, from *first* on."""
+        return sorted(
+            one
+            for one in self.entries
+            if one.partition == partition
+            and one.offset >= first
+            and (level == "read_uncommitted" or (partition, one.offset) not in self.aborted)
+        )
+
+    def at_time(self, partition: int, timestamp_ms: int) -> int | None:
+        """The first offset whose record is of that time or later: what Kafka tells of a time."""
+        found = [
+            one.offset
+            for one in self.entries
+            if one.partition == partition and one.timestamp_ms >= timestamp_ms
+        ]
+        return min(found, default=None)
+
+
+class Traffic:
+    """Producers that write to one topic, and put down what became of each record."""
+
+    def __init__(
+        self, login: Login, ledger: Ledger, chance: random.Random, *, partitions: int = 1
+    ) -> None:
+        self.ledger = ledger
+        self._login = login
+        self._chance = chance
+        self._partitions = partitions
+        self._sent = 0
+
+    async def plain(
+        self, count: int, codec: str | None = None, *, is_idempotent: bool = False
+    ) -> None:
+        """Records without a transaction."""
+        async with self._producer(codec, enable_idempotence=is_idempotent) as producer:
+            await self._send(producer, count)
+
+    async def transaction(
+        self, count: int, codec: str | None = None, *, is_committed: bool = True
+    ) -> None:
+        """One transaction, ended as said."""
+        name = f"{self.ledger.topic}-{codec}-{is_committed}"
+        async with self._producer(codec, transactional_id=name) as producer:
+            await producer.begin_transaction()
+            sent = await self._send(producer, count)
+            if is_committed:
+                await producer.commit_transaction()
+            else:
+                await producer.abort_transaction()
+                self.ledger.aborted |= {(one.partition, one.offset) for one in sent}
+
+    async def everything(self, count: int = 20) -> None:
+        """Each codec: plain, idempotent, a transaction committed and one aborted."""
+        for codec in CODECS:
+            await self.plain(count, codec)
+            await self.plain(count, codec, is_idempotent=True)
+            await self.transaction(count, codec)
+            await self.transaction(count, codec, is_committed=False)
+
+    def _producer(self, codec: str | None, **options: object) -> AIOKafkaProducer:
+        return AIOKafkaProducer(
+            **self._login.for_aiokafka(),
+            acks="all",
+            compression_type=codec,
+            retry_backoff_ms=50,
+            **options,
+        )
+
+    async def _send(self, producer: AIOKafkaProducer, count: int) -> Sequence[Entry]:
+        sending = [self._one(producer) for _ in range(count)]
+        stored = await asyncio.gather(*sending)
+        self.ledger.entries.extend(stored)
+        return stored
+
+    async def _one(self, producer: AIOKafkaProducer) -> Entry:
+        chance = self._chance
+        self._sent += 1
+        partition = chance.randrange(self._partitions)
+        value = chance.choice([None, b"", *(chance.randbytes(chance.randint(1, 900)),) * 6])
+        # The client takes no record without both.
+        key = chance.choice([b"", b"%d" % self._sent, b"k" if value is None else None])
+        headers = tuple(
+            (f"h{number}", chance.choice([b"", chance.randbytes(4)]))
+            for number in range(chance.choice([0, 0, 2]))
+        )
+        # Older batches would let the broker forget their producers.
+        stamp = time.time_ns() // 1_000_000 - chance.randrange(MINUTE_MS)
+        done = await producer.send_and_wait(
+            self.ledger.topic, value, key=key, partition=partition, timestamp_ms=stamp,
+            headers=list(headers),
+        )  # fmt: skip
+        return Entry(partition, done.offset, stamp, key, value, headers)
+
+
+async def read(
+    login: Login,
+    topic: str,
+    level: str,
+    *,
+    partition: int = 0,
+    first: int = 0,
+    behind: int | None = None,
+) -> list[Entry]:
+    """
+    What aiokafka's consumer is given of a partition, from *first* to *behind*, else to what was
+    its end when it was asked.
+    """
+    found: list[Entry] = []
+    place = TopicPartition(topic, partition)
+    async with (
+        asyncio.timeout(READ_DEADLINE_S),
+        consumer(login, topic, partition, isolation_level=level) as client,
+    ):
+        client.seek(place, first)
+        end = (await client.end_offsets([place]))[place] if behind is None else behind
+        while await client.position(place) < end:
+            for batch in (await client.getmany(place, timeout_ms=200)).values():
+                found += map(entry_of, batch)
+    return [one for one in found if one.offset < end]
+
+
+async def offset_at(login: Login, topic: str, timestamp_ms: int, partition: int = 0) -> int | None:
+    """What the broker tells of a time: the first offset that is as late."""
+    place = TopicPartition(topic, partition)
+    async with consumer(login, topic, partition) as client:
+        told = (await client.offsets_for_times({place: timestamp_ms}))[place]
+    return None if told is None else int(told.offset)
+
+
+def offsets(entries: Iterable[Entry]) -> list[int]:
+    """The offsets of entries."""
+    return [one.offset for one in entries]

@@ -1,0 +1,90 @@
+"""A broker with both of our plugins, beside a service of ours: a cluster that runs on rlmm."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spark_tiering.keys import ObjectKind
+from tests.kafka.node import ONE_NODE, STARTED, Node
+from tests.kafka.plugin import our_manager, our_storage
+from tests.kafka.sidecar import Sidecar
+from tests.kafka.tiered import TieredKafka, tiering
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from tests.kafka.jars import Jars
+    from tests.kafka.process import ProcessLog
+
+
+@dataclass(frozen=True, slots=True)
+class PluginKafka(TieredKafka):
+    """
+    A broker with our plugins, and its service, which may be down; a tier in the folder *store*.
+
+    Where the tier is a bucket, *store* is an empty folder and `objects` says nothing.
+    """
+
+    sidecar: Sidecar
+    store: Path
+
+    @property
+    def logs(self) -> list[ProcessLog]:
+        """What broker and service say."""
+        return [self.node.log, self.sidecar.log]
+
+    def objects(self, topic: str, kind: ObjectKind = ObjectKind.LOG) -> list[Path]:
+        """The objects of *topic* in the tier, the logs of segments if nothing else is said."""
+        found = self.store.glob(f"**/{topic}-*/*/*.{kind}")
+        folder = f"{topic}-"
+        return sorted(
+            path
+            for path in found
+            if path.parent.parent.name.startswith(folder)
+            and len(path.parent.parent.name) == len(folder) + 22  # of no topic with a longer name
+        )
+
+    def restart_broker(self, *, is_killed: bool = False) -> None:
+        """End the broker, in order or as a power cut would, and start it on the same port."""
+        if is_killed:
+            self.node.kill()
+        else:
+            self.node.stop()
+        self.node.start()
+
+
+@contextlib.contextmanager
+def plugin_kafka(
+    jars: Jars,
+    folder: Path,
+    plugins: Path,
+    *,
+    properties: Mapping[str, str] | None = None,
+    storage: Mapping[str, str] | None = None,
+    is_sidecar_started: bool = True,
+) -> Iterator[PluginKafka]:
+    """
+    A broker and its service, started; killed at the end. *storage* takes the place of a folder.
+
+    The service follows the metadata topic of the very broker that asks it.
+    """
+    store = folder / "tier"
+    tier = dict(storage) if storage is not None else our_storage(plugins, store)
+    store.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as closing:
+        node = Node(jars, folder / "node", properties=ONE_NODE, ready=(STARTED,))
+        closing.callback(node.close)
+        sidecar = closing.enter_context(Sidecar(folder / "sidecar", node.bootstrap))
+        node.properties |= {
+            **tiering(store),
+            **our_manager(plugins, sidecar.address),
+            **tier,
+            **(properties or {}),
+        }
+        node.properties.pop("rsm.config.dir")  # of Kafka's own storage for tests
+        if is_sidecar_started:
+            sidecar.start()  # it waits for the broker, as the broker does for it
+        yield PluginKafka(node.start(), sidecar, store)

@@ -1,0 +1,18 @@
+"""`rlmm` on a leash: it dies with whoever holds the other end of its standard input."""
+
+import os
+import runpy
+import sys
+import threading
+
+
+def die_with_the_holder() -> None:
+    """Nothing is ever written there, so a read ends when the other end is gone."""
+    os.read(0, 1)
+    os.kill(os.getpid(), 9)
+
+
+if __name__ == "__main__":
+    threading.Thread(target=die_with_the_holder, daemon=True).start()
+    sys.argv[0] = "rlmm"
+    runpy.run_module("rlmm", run_name="__main__")
