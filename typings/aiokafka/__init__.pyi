@@ -1,6 +1,6 @@
 # The library has annotations but does not say so to type checkers: what is used is declared here.
 
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 __version__: str
