@@ -2,7 +2,7 @@
 # PYTHON=/path/to/python3.12 picks the interpreter; without it the newest tested one on the path is taken.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test-fast test test-long check fmt bench bench-spark bench-care fuzz simulate plugin dist docs constraints clean
+.PHONY: help setup demo test-fast test test-kafka test-long check fmt bench bench-spark bench-care fuzz simulate plugin dist docs constraints clean
 MAKEFLAGS += --no-print-directory
 
 export PYTHON
@@ -21,14 +21,17 @@ help: ## list the targets
 setup: ## make .venv from constraints/dev.txt, or leave it when it is up to date
 	@sh tools/setup.sh python
 
-demo: setup ## the main job, on a fresh machine: start, write, kill, restart from the snapshot, the same answers; then tier segments by Spark
-	@$(BIN)/rlmm demo
+demo: setup ## the main job, on a fresh machine, in nine screens: a broker, copies by Spark, cold reads, kill, rebuild; leaves demo/report.html
+	@$(BIN)/rlmm demo --cache .cache/demo
 
 test-fast: setup ## while working: everything without network or a broker, some minutes; or name folders to pytest
 	$(PYTEST) --hypothesis-profile=fast -m "not long and not network and not kafka" tests
 
 test: setup ## what CI runs: every test in its short form, and every capability shown
 	$(PYTEST) --randomly-seed=$(ORDER) --hypothesis-profile=ci -m "not long" --capabilities=docs/capabilities.md tests
+
+test-kafka: setup ## everything with a real Kafka broker, in its long forms; needs Maven and a JDK, 17 or newer
+	$(PYTEST) --hypothesis-profile=ci -m kafka tests
 
 test-long: setup ## the long forms as well
 	$(PYTEST) --hypothesis-profile=long --capabilities=docs/capabilities.md tests

@@ -9,6 +9,7 @@ import click
 
 from bench import (
     audit,
+    broker,
     core,
     data_source,
     decoding,
@@ -28,6 +29,7 @@ COMMANDS = {
     "snapshot": snapshot.main,
     "engine": engine.main,
     "sidecar": sidecar.main,
+    "broker": broker.main,
     "spark": spark_copy.main,
     "decoding": decoding.main,
     "data-source": data_source.main,

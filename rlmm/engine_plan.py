@@ -8,6 +8,7 @@ or the disk fails when the plan's log is opened.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rlmm.errors import RlmmError
@@ -15,6 +16,8 @@ from rlmm.log.files import FilesLog
 from rlmm.log.kafka.kafka_log import KafkaLog
 from rlmm.log.memory import MemoryLog
 from rlmm.log.memory_topic import MemoryTopic
+from rlmm.own_thread import in_own_thread
+from rlmm.snapshot.catalog import known_clusters
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -82,9 +85,12 @@ async def open_files(
     return OpenLog(log, log.run)
 
 
-async def open_kafka(settings: KafkaSettings) -> OpenLog:
-    """The metadata topic of a cluster."""
-    return OpenLog(await KafkaLog.open(settings))
+async def open_kafka(settings: KafkaSettings, snapshots: Path | None = None) -> OpenLog:
+    """The metadata topic of a cluster; never made anew where *snapshots* has some of an old one."""
+    known: frozenset[str] = frozenset()
+    if settings.topic.is_created and snapshots is not None:
+        known = await in_own_thread("known-clusters", partial(known_clusters, snapshots))
+    return OpenLog(await KafkaLog.open(settings, known))
 
 
 async def open_memory(partition_count: int | None) -> OpenLog:

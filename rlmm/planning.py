@@ -229,7 +229,7 @@ def _where(config: Config, folder: Path) -> str:
 def _opener(config: Config, folder: Path) -> Callable[[], Awaitable[OpenLog]]:
     count = config.log.num_partitions
     if config.kafka is not None:
-        return partial(open_kafka, config.kafka)
+        return partial(open_kafka, config.kafka, folder / SNAPSHOT_FOLDER)
     if config.log.kind is LogKind.MEMORY:
         return partial(open_memory, count)
     return partial(

@@ -21,9 +21,12 @@ async def check_answer(
     standing = await looking.source.standing()
     findings, notes = judge(standing, thresholds), list(standing.notes)
     if standing.is_caught_up:
+        places = standing.places
+        asked = [place.metadata_partition for place in places if place.is_assigned]
+        moment = await looking.moment(None if len(asked) == len(places) else asked)
         found, more = await stuck_findings(
             looking, topic=None, copy_open_ms=copy_open_ms, delete_open_ms=delete_open_ms,
-            reads_history=False, moment=await looking.moment(),
+            reads_history=False, moment=moment,
         )  # fmt: skip
         findings, notes = findings + found, notes + more
     head: dict[str, object] = {"source": str(standing.kind), "where": standing.where}

@@ -219,7 +219,7 @@ async def _not_read(
         said = found.detail or found.why or found.state
     if not said:
         return []
-    if found is not None and found.state != "absent":
+    if found is not None and found.is_assigned and found.state != "absent":
         known.notes.append(
             f"{looking.source.where} does not answer for metadata partition {place} now: {said}"
         )

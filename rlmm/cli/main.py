@@ -32,7 +32,7 @@ SUBCOMMANDS = {
     "check": "rlmm.cli.check:check",
     "config": "rlmm.cli.config:config",
     "conformance": "rlmm.cli.conformance:conformance",
-    "demo": "rlmm.cli.demo:demo",
+    "demo": "rlmm.cli.demo.command:demo",
     "diff": "rlmm.cli.diff:diff",
     "doctor": "rlmm.cli.doctor:doctor",
     "events": "rlmm.cli.events:events",

@@ -10,6 +10,7 @@ from rlmm.cli.answer import Answer, Column, Form
 from rlmm.cli.printing.cells import size_text, states_text
 from rlmm.errors import NotReady
 from rlmm.inspection.durations import duration_text
+from rlmm.inspection.standing import NOT_ASSIGNED
 from rlmm.views.standing import place_standing_view, standing_totals, standing_view
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def _not_open(document: View) -> Iterator[str]:
     """Why metadata partitions are not answered from."""
     items = document["items"]
     assert isinstance(items, list), items
-    those = [item for item in items if item["state"] != OPEN]
+    those = [item for item in items if item["state"] not in {OPEN, NOT_ASSIGNED}]
     for item in those[:_SHOWN_MAX]:
         why = f" ({item['why']})" if item["why"] not in {None, item["state"]} else ""
         detail = f": {item['detail']}" if item["detail"] else ""

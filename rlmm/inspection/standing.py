@@ -6,12 +6,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rlmm.log.protocol import LogIdentity
+
+
+NOT_ASSIGNED: Final = "not-assigned"
 
 
 class SourceKind(StrEnum):
@@ -28,7 +31,10 @@ class PlaceStanding:
 
     metadata_partition: int
     state: str
-    """As the gate names it; of a replay `open`, of a folder that is not there `absent`."""
+    """
+    As the gate names it; of a replay `open`, of a folder that is not there `absent`, of what a
+    service was not given to answer for `not-assigned`.
+    """
     why: str | None
     detail: str
     log_start: int | None
@@ -58,6 +64,11 @@ class PlaceStanding:
         """Whether it is answered from."""
         return self.state == "open"
 
+    @property
+    def is_assigned(self) -> bool:
+        """Whether the source is there for it at all."""
+        return self.state != NOT_ASSIGNED
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -73,5 +84,6 @@ class Standing:
 
     @property
     def is_caught_up(self) -> bool:
-        """Whether everything is answered from."""
-        return self.identity is not None and all(one.is_caught_up for one in self.places)
+        """Whether everything is answered from that the source is there for."""
+        asked = (one for one in self.places if one.is_assigned)
+        return self.identity is not None and all(one.is_caught_up for one in asked)

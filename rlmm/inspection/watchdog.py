@@ -79,7 +79,8 @@ def judge(standing: Standing, thresholds: Thresholds) -> list[Finding]:
     """What of *standing* is beyond *thresholds*."""
     if standing.identity is None:
         return [Finding(NOT_READY, standing.where, "the log has not been reached")]
-    return [finding for place in standing.places for finding in _of_place(place, thresholds)]
+    asked = (place for place in standing.places if place.is_assigned)
+    return [finding for place in asked for finding in _of_place(place, thresholds)]
 
 
 def _of_place(place: PlaceStanding, limits: Thresholds) -> Iterator[Finding]:

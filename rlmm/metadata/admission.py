@@ -8,12 +8,12 @@ that would be dropped, or that a broker's consumer could not digest, must not be
 A writer is fenced, too: a leader that has lost its partition may finish a slow copy long after its
 successor has copied the same records, and must not take the place of the successor's segment. No
 clock tells the two apart, but this does: a copy is finished by who started it, and one that adds
-nothing to what another broker has copied is not needed.
+nothing to what other brokers have copied is not needed.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rlmm.metadata.events import Event, PartitionDelete, SegmentUpdate
 from rlmm.metadata.row import BROKER_STOP, CONTENT_AT, STATE_AT, epoch_range, epoch_ranges
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.partition import PartitionState
+
+_PIECES_MAX: Final = 64
+"""Segments of others that are looked at for one finish: its cost is that of so many look-ups."""
 
 
 def admit(event: Event, state_of: Callable[[TopicIdPartition], PartitionState]) -> Rejected | None:
@@ -100,13 +103,24 @@ def _fence(event: SegmentUpdate, state: PartitionState) -> Rejected | None:
 def _is_copied_by_another(
     state: PartitionState, broker: bytes, epoch: int, first: int, last: int
 ) -> bool:
-    """Whether one finished segment of another broker holds all of [first, last] in *epoch*."""
-    uuid = state.lookup(epoch, first)
-    if uuid is None:
-        return False
-    row = state.rows[uuid]
-    covered = epoch_range(row, epoch)
-    return row[CONTENT_AT:BROKER_STOP] != broker and covered is not None and covered[1] >= last
+    """
+    Whether finished segments of other brokers hold all of [first, last] in *epoch*.
+
+    They may be several: replicas begin their segments at offsets of their own. Where they are very
+    many, Kafka's rule decides, as for every copy that adds something.
+    """
+    for _ in range(_PIECES_MAX):
+        uuid = state.lookup(epoch, first)
+        if uuid is None:
+            return False
+        row = state.rows[uuid]
+        covered = epoch_range(row, epoch)
+        if row[CONTENT_AT:BROKER_STOP] == broker or covered is None:
+            return False
+        if covered[1] >= last:
+            return True
+        first = covered[1] + 1
+    return False
 
 
 def _admit_delete(event: PartitionDelete, state: PartitionState) -> Rejected | None:

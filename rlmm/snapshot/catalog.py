@@ -15,7 +15,7 @@ import logging
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from rlmm.snapshot.atomic import TEMPORARY
 
@@ -79,6 +79,14 @@ def identity_folders(root: Path) -> list[Path]:
     clusters = (cluster for cluster in root.iterdir() if cluster.is_dir())
     topics = (topic for cluster in clusters for topic in cluster.iterdir() if topic.is_dir())
     return sorted(topic for topic in topics if _has_snapshots(topic))
+
+
+def known_clusters(root: Path) -> frozenset[str]:
+    """
+    The ids of the clusters of whose logs *root* has a snapshot; without those that are too long to
+    be told from the names of folders, which no cluster of Kafka's has.
+    """
+    return frozenset(unquote(folder.parent.name) for folder in identity_folders(root))
 
 
 def _has_snapshots(folder: Path) -> bool:

@@ -16,7 +16,7 @@ from rlmm.sources.sidecar_calls import status
 from rlmm.sources.sidecar_link import SidecarLink
 from rlmm.sources.sidecar_log import SidecarLog
 from rlmm.sources.sidecar_moment import SidecarMoment
-from rlmm.sources.sidecar_standing import ABSENT, standing_of, with_lag
+from rlmm.sources.sidecar_standing import standing_of, with_lag
 from rlmm.wire.hello import VERSIONS, Hello, hello_value, read_hello
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class SidecarSource:
                 positions = {one.metadata_partition: one.position or 0 for one in asked}
                 return SidecarMoment(self._link, found.identity, positions)
             left_s = deadline_s - loop.time()
-            if left_s <= 0 or any(one.why == ABSENT for one in behind):
+            if left_s <= 0 or not all(one.is_assigned for one in behind):
                 raise self._not_ready(found, behind)
             await asyncio.sleep(min(_LOOK_S, left_s))
 
@@ -149,9 +149,10 @@ class SidecarSource:
         first = behind[0]
         others = f", and {len(behind) - 1} more" if len(behind) > 1 else ""
         how = first.detail or "it is being read"
+        why = "" if first.why == first.state else f" ({first.why})"
         msg = (
             f"{where} is not caught up: metadata partition {first.metadata_partition} is "
-            f"{first.state} ({first.why}): {how}{others}"
+            f"{first.state}{why}: {how}{others}"
         )
         return NotReady(
             msg,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rlmm.inspection.standing import PlaceStanding, SourceKind, Standing
+from rlmm.inspection.standing import NOT_ASSIGNED, PlaceStanding, SourceKind, Standing
 from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.ids import Uuid
 from rlmm.sources.replayed import lost_note, unread
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     Said = Mapping[object, object]
 
 ABSENT: Final = "absent"
-"""How a metadata partition stands that the service does not read."""
+"""How a metadata partition stands that the service does not read, before it knows what is its own;
+then it is not assigned."""
 OBSERVER: Final = "observer"
 
 
@@ -39,9 +40,9 @@ def standing_of(said: Said, where: str, mode: str) -> Standing:
     told = {number: _place(number, one) for number, one in found.items()}
     notes += _not_understood(found)
     absent = [place for place in range(identity.partition_count) if place not in told]
-    why = "assignment-unknown" if said.get("is_assignment_known") is False else ABSENT
+    state, why = _unread_as(said.get("is_assignment_known"))
     for place in absent:
-        told[place] = unread(place, ABSENT, why, "the service does not read it")
+        told[place] = unread(place, state, why, "the service does not read it")
     if absent:
         notes.append(
             f"{len(absent)} of {identity.partition_count} metadata partitions are not read by the "
@@ -49,6 +50,13 @@ def standing_of(said: Said, where: str, mode: str) -> Standing:
         )
     places = tuple(told[place] for place in sorted(told))
     return Standing(SourceKind.SIDECAR, where, identity, places, tuple(notes))
+
+
+def _unread_as(is_assignment_known: object) -> tuple[str, str]:
+    """Of what the service does not read: state and reason. An older one does not say."""
+    if is_assignment_known is True:
+        return NOT_ASSIGNED, NOT_ASSIGNED
+    return ABSENT, "assignment-unknown" if is_assignment_known is False else ABSENT
 
 
 def _not_understood(found: Mapping[int, Said]) -> list[str]:

@@ -51,8 +51,11 @@ def place_standing_view(place: PlaceStanding) -> View:
 
 
 def standing_totals(places: Iterable[PlaceStanding]) -> View:
-    """All metadata partitions together; null where one of them does not say."""
-    every = list(places)
+    """
+    All metadata partitions together that the source is there for; null where one of them does not
+    say.
+    """
+    every = [place for place in places if place.is_assigned]
     segments: dict[str, int] | None = {}
     for place in every:
         if place.segments is None:

@@ -28,7 +28,7 @@ from spark_tiering.run.publishing import PublishFailure
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from spark_tiering.adopt.hands import Round, WindowHands
+    from spark_tiering.adopt.hands import Preview, Round, WindowHands
     from spark_tiering.adopt.safety import PartitionSeen
     from spark_tiering.run.fates import EndReceipt, Receipt
 
@@ -116,7 +116,7 @@ class Window:
         seen, refused = self._looked()
         if refused is not None:
             return self._outcome(Standing.REFUSED, refused)
-        preview = self._hands.preview()
+        preview = self._previewed()
         if not preview.copies:
             if preview.why_nothing:
                 return self._refused(Refusal.NOT_AT_NEXT_OFFSET, preview.why_nothing)
@@ -147,6 +147,17 @@ class Window:
             self._hands.wait(self._options.pause_ms / 1_000)
             seen = self._hands.look()
         return seen, _why_not_enabled(seen)
+
+    def _previewed(self) -> Preview:
+        """What there is to copy; looked at again while something is in the way of all of it."""
+        preview = self._hands.preview()
+        for _ in range(_LOOKS_MAX - 1):
+            if preview.copies or not (preview.why_nothing or self._hands.hindrances()):
+                break
+            # Brokers still copy and delete: a segment that was listed may be gone when it is read.
+            self._hands.wait(self._options.pause_ms / 1_000)
+            preview = self._hands.preview()
+        return preview
 
     # ------------------------------------------------------------------- a window left open
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.cli.demo_history import recorded_history
+from rlmm.cli.demo.history import recorded_history
 from rlmm.metadata.codec import decode, encode_any
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.partitioner import metadata_partition_for

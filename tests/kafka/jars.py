@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 HERE = Path(__file__).parent
 CACHE = HERE.parent.parent / ".cache" / "kafka"
@@ -75,8 +75,9 @@ class Jars:
 
     @property
     def archived(self) -> list[str]:
-        """The flags that make use of the archive; without a word where it does not fit."""
-        return ["-Xshare:auto", f"-XX:SharedArchiveFile={self.archive}"]
+        """The flags that make use of the archive; where it does not fit, output stays as it is."""
+        quiet = ["-Xlog:disable", "-Xlog:all=warning:stderr"]
+        return ["-Xshare:auto", f"-XX:SharedArchiveFile={self.archive}", *quiet]
 
 
 def required(*programs: str) -> list[str]:
@@ -140,7 +141,7 @@ def fetched(cache: Path, pom: Path, expected: Path) -> Path:
     marker.unlink(missing_ok=True)
     incoming.mkdir(parents=True)
     fetch(pom, incoming)
-    check_digests(incoming, listing)
+    check_digests(incoming, expected)
     incoming.rename(lib)
     marker.write_text(listing)
     return lib
@@ -165,23 +166,23 @@ def fetch(pom: Path, folder: Path) -> None:
         )
 
 
-def check_digests(folder: Path, listing: str) -> None:
-    """Refuse a folder that holds anything but the files of *listing*, `sha256sum`'s form."""
-    wanted = {name: sum_ for sum_, name in map(str.split, listing.splitlines())}
+def check_digests(folder: Path, expected: Path) -> None:
+    """Refuse a folder that holds anything but the files that *expected* lists, as `sha256sum`."""
+    lines = expected.read_text().splitlines()
+    wanted = {name: sum_ for sum_, name in map(str.split, lines)}
     present = {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()
     }
     wrong = sorted({name for name, _ in wanted.items() ^ present.items()})
     if wrong:
         raise JarsUnusable(
-            f"{len(wrong)} of the fetched jars are not as jars.sha256 lists them:"
+            f"{len(wrong)} of the fetched jars are not as {expected.name} lists them:"
             f" {', '.join(wrong)}"
         )
 
 
-def compiled(home: Path, lib: Path, sources: Path) -> Path:
-    """The jar of all Java programs below *sources*, compiled against *lib*; held lock assumed."""
-    files = sorted(sources.rglob("*.java"))
+def compiled(home: Path, lib: Path, files: Sequence[Path]) -> Path:
+    """The jar of the Java programs in *files*, compiled against *lib*; held lock assumed."""
     jar = home / f"own-{digest(*(file.read_bytes() for file in files))}.jar"
     if jar.is_file():
         return jar
@@ -198,7 +199,9 @@ def compiled(home: Path, lib: Path, sources: Path) -> Path:
         timeout=COMPILE_DEADLINE_S,
     )
     if done.returncode != 0:
-        raise JarsUnusable(f"javac refused {sources}:\n{done.stdout}{done.stderr}")
+        raise JarsUnusable(
+            f"javac refused {' '.join(map(str, files))}:\n{done.stdout}{done.stderr}"
+        )
     pack(classes, jar)
     return jar
 

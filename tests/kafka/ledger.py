@@ -8,6 +8,7 @@ values that are absent or empty, transactions that are committed and that are ab
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,7 +19,7 @@ from tests.kafka.clients import consumer
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Iterable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 
     from aiokafka import ConsumerRecord
 
@@ -105,10 +106,29 @@ class Traffic:
         self, count: int, codec: str | None = None, *, is_committed: bool = True
     ) -> None:
         """One transaction, ended as said."""
+        async with self.open_transaction(codec, is_committed=is_committed) as send:
+            await send(count)
+
+    @contextlib.asynccontextmanager
+    async def open_transaction(
+        self, codec: str | None = None, *, is_committed: bool = True
+    ) -> AsyncIterator[Callable[[int], Awaitable[Sequence[Entry]]]]:
+        """
+        One transaction, ended as said when the block is left; gives what sends a few records.
+
+        Others may write meanwhile, though not in a transaction of the same codec and end.
+        """
         name = f"{self.ledger.topic}-{codec}-{is_committed}"
+        sent: list[Entry] = []
         async with self._producer(codec, transactional_id=name) as producer:
+
+            async def send(count: int) -> Sequence[Entry]:
+                stored = await self._send(producer, count)
+                sent.extend(stored)
+                return stored
+
             await producer.begin_transaction()
-            sent = await self._send(producer, count)
+            yield send
             if is_committed:
                 await producer.commit_transaction()
             else:
@@ -123,14 +143,22 @@ class Traffic:
             await self.transaction(count, codec)
             await self.transaction(count, codec, is_committed=False)
 
-    def _producer(self, codec: str | None, **options: object) -> AIOKafkaProducer:
-        return AIOKafkaProducer(
+    @contextlib.asynccontextmanager
+    async def _producer(
+        self, codec: str | None, **options: object
+    ) -> AsyncIterator[AIOKafkaProducer]:
+        client = AIOKafkaProducer(
             **self._login.for_aiokafka(),
             acks="all",
             compression_type=codec,
             retry_backoff_ms=50,
             **options,
         )
+        try:
+            await client.start()
+            yield client
+        finally:
+            await client.stop()  # also where nobody was there to connect to
 
     async def _send(self, producer: AIOKafkaProducer, count: int) -> Sequence[Entry]:
         sending = [self._one(producer) for _ in range(count)]

@@ -10,14 +10,9 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from tests.kafka.jars import CACHE, HERE, JarsUnusable, digest, locked, required
-from tests.kafka.node import ONE_NODE, STARTED, Node
-from tests.kafka.tiered import tiering
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
-
-    from tests.kafka.jars import Jars
 
 PROJECT = HERE.parent.parent / "broker_adapter" / "java"
 METADATA_MANAGER = "metadata-manager"
@@ -81,15 +76,3 @@ def our_bucket(plugins: Path, endpoint: str, bucket: str, *, prefix: str = "") -
         "rsm.config.storage.aws.secret.access.key": "any",
         "rsm.config.key.prefix": prefix,
     }
-
-
-def node_with_our_manager(
-    jars: Jars,
-    folder: Path,
-    plugins: Path,
-    address: str,
-    properties: Mapping[str, str] | None = None,
-) -> Node:
-    """A node alone that tiers into its own folder and asks the service at *address*."""
-    settings = {**ONE_NODE, **tiering(folder / "tier"), **our_manager(plugins, address)}
-    return Node(jars, folder, properties={**settings, **(properties or {})}, ready=(STARTED,))

@@ -19,6 +19,16 @@ if TYPE_CHECKING:
     from tests.kafka.jars import Jars
     from tests.kafka.process import ProcessLog
 
+PATIENT_READS = {
+    "remote.fetch.max.wait.ms": "20000",
+    "rsm.config.fetch.timeout.ms": "15000",
+    "rlmm.config.sidecar.lookup.timeout.ms": "10000",
+}
+"""
+For tests that want no ERROR at all: with the defaults, a machine that is busy for half a second
+makes a read fail, which the broker logs and the consumer repeats.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class PluginKafka(TieredKafka):

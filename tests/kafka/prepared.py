@@ -45,7 +45,7 @@ def prepare(cache: Path = CACHE) -> Jars:
     java, version = find_java()
     with locked(cache):
         lib = fetched(cache, pom, HERE / "jars.sha256")
-        own = compiled(lib.parent, lib, HERE / "java")
+        own = compiled(lib.parent, lib, sorted((HERE / "java").rglob("*.java")))
         archive = lib.parent / f"kafka-{digest(version.encode(), own.name.encode())}.jsa"
         jars = Jars(java, lib, own, archive)
         if not archive.is_file():

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 ANSWER_DEADLINE_S = 40.0
 WRITING_DEADLINE_S = 300.0
 """For many writes at once; each of them has the deadline of a single one."""
+ASKING_DEADLINE_S = 300.0
+"""For many questions at once."""
 PREFIX = "remote.log.metadata."
 
 
@@ -172,6 +174,23 @@ class StockPeer:
         where = {"partition": partition_form(partition), "epoch": epoch, "offset": offset}
         form = self.ask("next_with_txn_index", **where)
         return None if form is None else segment_of(form)
+
+    def ask_all(
+        self, partition: TopicIdPartition, questions: Sequence[Mapping[str, Json]]
+    ) -> tuple[Sequence[dict[str, Json]], Sequence[int]]:
+        """
+        Ask many questions about one user partition, each behind the other.
+
+        Returns what came of each, `{"ok": ...}` or `{"error": class, "message": ...}`, and the
+        microseconds of each.
+        """
+        told = self.ask(
+            "ask_all",
+            ASKING_DEADLINE_S,
+            partition=partition_form(partition),
+            questions=list(questions),
+        )
+        return told["answers"], told["latencies_us"]
 
     def highest(self, partition: TopicIdPartition, epoch: int) -> int | None:
         """The highest offset of a leader epoch that is in the tier."""

@@ -169,6 +169,18 @@ def test_failures_that_operators_are_shown_name_tests_and_commands_that_exist() 
         assert not missing_tests(named)
 
 
+def test_failures_on_a_stock_broker_name_tests_that_exist() -> None:
+    """Each has a test on a real broker that has its number in its name."""
+    rows = re.findall(
+        r"^\| (?:copying|reading|deleting) \| F(\d+) \| .+ \| `([^|`]+)` \|$",
+        tree.read(Path("docs/failure-scenarios.md")),
+        re.MULTILINE,
+    )
+    assert {57, 102, 104, 108, 110, 111, 112, 116} <= {int(number) for number, _ in rows}
+    assert all(f"_f{number}_" in test and "_kafka.py::" in test for number, test in rows)
+    assert not missing_tests(test for _, test in rows)
+
+
 def test_error_tree_that_is_drawn_names_every_error() -> None:
     """The picture at the head of the error module shows each class once, under its parent."""
     drawn = re.findall(r"^ {4}[│ ├└─]*(\w+)", rlmm.errors.__doc__ or "", re.MULTILINE)

@@ -79,6 +79,8 @@ class AdoptedWorld(World):
     jobs: int = 0
     without_source: set[TopicIdPartition] = field(default_factory=set)
     stop: str = ""
+    vanishing: int = 0
+    """How often the first segment to copy is gone by the time it is read: the broker was first."""
     expired: dict[TopicIdPartition, int] = field(default_factory=dict)
     """Where partitions begin from the second look on: retention was at work."""
     _seen_events: int = 0
@@ -241,6 +243,7 @@ class AdoptHands:
     def __init__(self, world: AdoptedWorld, job_id: str) -> None:
         self.job_id = job_id
         self._world = world
+        self._has_vanished = False
 
     def now_ms(self) -> int:
         """As `WindowHands.now_ms`."""
@@ -347,12 +350,14 @@ class AdoptHands:
     def preview(self) -> Preview:
         """As `WindowHands.preview`."""
         self._world.step()
+        self._has_vanished = self._world.vanishing > 0
+        self._world.vanishing -= self._has_vanished
         plan = self._world.plan()
-        return Preview(sum(len(one.copies) for one in plan.partitions))
+        return Preview(0 if self._has_vanished else sum(len(one.copies) for one in plan.partitions))
 
     def hindrances(self) -> tuple[str, ...]:
         """As `WindowHands.hindrances`."""
-        return hindrances(self._world.plan())
+        return ("not-inspected",) if self._has_vanished else hindrances(self._world.plan())
 
     def copy_round(self, rest_bytes: int) -> Round | None:
         """As `WindowHands.copy_round`."""

@@ -40,7 +40,7 @@ from rlmm.log.protocol import LogIdentity, LogStatistics
 from rlmm.log.requests import require_partition, require_position, require_value
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection
+    from collections.abc import AsyncIterator, Collection, Iterable
 
     from rlmm.log.kafka.cluster import ClusterView
     from rlmm.log.kafka.reads import ReadSource
@@ -74,7 +74,7 @@ class KafkaLogStatistics(LogStatistics):
 class KafkaLog:
     """A `MetadataLog` on a topic of a Kafka cluster."""
 
-    def __init__(self, settings: KafkaSettings, dialer: Dialer) -> None:
+    def __init__(self, settings: KafkaSettings, dialer: Dialer, known: Iterable[str] = ()) -> None:
         """Not for callers: `open` reads the files that the configuration names."""
         loop = asyncio.get_running_loop()
         self._settings = settings
@@ -86,7 +86,7 @@ class KafkaLog:
         if not settings.is_observer:
             self._appender = Appender(settings, self._cluster, self._crew, SYSTEM_CLOCK.now_ms)
         self._bound: LogIdentity | None = None
-        self._creation = TopicCreation(settings, self._cluster, loop.time)
+        self._creation = TopicCreation(settings, self._cluster, loop.time, known)
         self._limits: set[asyncio.Timeout] = set()
         self._bell = Doorbell()
         self._is_closed = False
@@ -100,9 +100,9 @@ class KafkaLog:
         return Fetcher(settings, self._cluster, crew, self._ask_bounds, now)
 
     @classmethod
-    async def open(cls, settings: KafkaSettings) -> KafkaLog:
+    async def open(cls, settings: KafkaSettings, known: Iterable[str] = ()) -> KafkaLog:
         """Make a log; nothing connects yet. `ConfigError` for a file that cannot be used."""
-        return cls(settings, await Dialer.prepare(settings))
+        return cls(settings, await Dialer.prepare(settings), known)
 
     def statistics(self) -> KafkaLogStatistics:
         """What happened so far; plain numbers, read without waiting."""
@@ -124,8 +124,8 @@ class KafkaLog:
         """
         Ask for the identity, freshly; from then on this log is that topic's.
 
-        This, or any first call, creates the topic where configuration asks for that and it is
-        surely absent.
+        This, or any first call, creates the topic where configuration asks for that, it is surely
+        absent, and the cluster is none of those *known* to have had it.
         """
         try:
             async with self._limit(timeout_s):
@@ -328,6 +328,7 @@ class KafkaLog:
         topic = require_topic(self._settings.topic, view)
         found = LogIdentity(view.cluster_id, topic.topic_id, len(topic.partitions))
         self._bound = found
+        self._creation.saw(view)
         self._sources.main.bind(found.topic_id)
         if self._appender is not None:
             self._appender.bind(found.topic_id)

@@ -179,7 +179,8 @@ class TopicSettings:
     """How many partitions the topic must have. Not set: it is taken as it is, and where it is
     created it gets 50."""
     is_created: bool = False
-    """Whether the topic is created when it is surely absent."""
+    """Whether the topic is created when it is surely absent. Never where it was there before, as
+    snapshots tell: see lost topic in operating.md."""
     replication_factor: int = 3
     """Of the topic when it is created; Kafka's `remote.log.metadata.topic.replication.factor`."""
     retention_ms: int = -1

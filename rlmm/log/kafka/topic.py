@@ -16,7 +16,7 @@ from rlmm.log.kafka.settings import PARTITION_COUNT
 from rlmm.log.kafka.topic_api import CreateTopicsRequest, DescribeTopicsRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from rlmm.log.kafka.cluster import Cluster, ClusterView, TopicView
     from rlmm.log.kafka.connection import Connection
@@ -87,9 +87,21 @@ def is_absent(view: ClusterView) -> bool:
 
 
 class TopicCreation:
-    """The creation of the topic: one attempt at a time and for each view, whoever asks for it."""
+    """
+    The creation of the topic: one attempt at a time and for each view, whoever asks for it.
 
-    def __init__(self, settings: KafkaSettings, cluster: Cluster, now: Callable[[], float]) -> None:
+    Where it was there before it is never created anew: brokers would take the empty one for an
+    empty tier, move the starts of their logs behind it, and later delete what lies in it.
+    """
+
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        cluster: Cluster,
+        now: Callable[[], float],
+        known: Iterable[str] = (),
+    ) -> None:
+        """*known* are the ids of clusters that had the topic before."""
         self.trouble: LogUnavailable | None = None
         """Why the last attempt failed; None when it did not."""
         self._settings = settings
@@ -97,14 +109,26 @@ class TopicCreation:
         self._backoff = Backoff(RETRY, now)
         self._is_running = False
         self._seen = 0
+        self._known = set(known)
+
+    def saw(self, view: ClusterView) -> None:
+        """The topic is there."""
+        self._known.add(view.cluster_id)
 
     async def attempt(self, view: ClusterView) -> None:
         """
         Have the topic created that *view* lacks, unless somebody else does, or has since.
 
         Returns after a pause when another attempt may succeed; raises like `create_topic` when none
-        can.
+        can, and `TopicAbsent` where the topic was there before.
         """
+        if view.cluster_id in self._known:
+            raise TopicAbsent(
+                f"topic {self._settings.topic.name} of cluster {view.cluster_id} was there before "
+                "and is gone: it is not created anew, as brokers would take an empty one for an "
+                "empty tier; make it and rebuild it while no service runs (docs/operating.md, lost "
+                "topic)"
+            )
         if self._is_running or view.number <= self._seen:
             return
         self._is_running = True

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.cli.demo_service import DemoService
+from rlmm.cli.demo.service import DemoService
 from rlmm.inspection.cluster import PartitionOffsets, PartitionPlace, TopicFacts
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import SegmentState

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.demo_service import DemoService
+from rlmm.cli.demo.service import DemoService
 from rlmm.inspection.replaying import Bound, Replay
 from rlmm.log.files import FilesLog
 from rlmm.metadata.verdicts import APPLIED, DUPLICATE, Applied, Rejected, RejectReason, Remark

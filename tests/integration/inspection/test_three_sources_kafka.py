@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.cli.demo_service import DemoService
+from rlmm.cli.demo.service import DemoService
 from rlmm.log.folder import TOPIC
 from rlmm.sources.brokers import Brokers
 from rlmm.sources.opening import kafka_settings_of

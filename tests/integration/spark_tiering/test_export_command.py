@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from rlmm.cli.demo_service import DemoService
+from rlmm.cli.demo.service import DemoService
 from rlmm.cli.main import cli
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentState

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from rlmm.cli.demo_service import DemoService
+from rlmm.cli.demo.service import DemoService
 from rlmm.cli.main import cli
 from spark_tiering.frozen.plan_files import require_plan
 from tests.kafka.clients import produce

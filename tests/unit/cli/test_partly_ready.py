@@ -186,5 +186,5 @@ async def test_service_when_it_answers_for_some_then_these_are_found() -> None:
     async with looking_into(world, is_ready=False, assignment=mine) as (source, engine, _):
         await until_open(engine, 1)
         assert await found(source, HERE)
-        with pytest.raises(NotReady, match="is absent"):
+        with pytest.raises(NotReady, match="is not-assigned"):
             await found(source, ELSEWHERE)

@@ -30,12 +30,12 @@ def pytest_asyncio_loop_factories() -> dict[str, type[VirtualTimeLoop]]:
 
 @pytest.fixture
 async def open_log() -> AsyncIterator[OpenLog]:
-    """Opens logs on a made-up cluster, `open_log(kafka, **settings)`, and closes them."""
+    """Opens logs on a made-up cluster, `open_log(kafka, known, **settings)`, and closes them."""
     async with AsyncExitStack() as closing:
 
-        def opened(kafka: FakeKafka, **changed: Any) -> KafkaLog:
+        def opened(kafka: FakeKafka, known: tuple[str, ...] = (), **changed: Any) -> KafkaLog:
             dialer = cast("Dialer", FakeDialer(kafka))
-            log = KafkaLog(kafka.log_settings(**changed), dialer)
+            log = KafkaLog(kafka.log_settings(**changed), dialer, known)
             closing.push_async_callback(log.close)
             return log
 

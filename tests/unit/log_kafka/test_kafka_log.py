@@ -14,6 +14,7 @@ from rlmm.errors import (
     LogNotPermitted,
     LogRecreated,
     LogUnavailable,
+    TopicAbsent,
 )
 from rlmm.log.kafka.codes import Code
 from rlmm.log.kafka.settings import TopicSettings
@@ -99,6 +100,29 @@ async def test_topic_when_the_cluster_is_another_than_expected_then_is_not_creat
     assert kafka.created == []
     log = open_log(kafka, topic=CREATED, cluster_id=kafka.cluster_id)
     assert (await log.identity(timeout_s=ANSWER_S)).cluster_id == kafka.cluster_id
+
+
+async def test_topic_when_the_cluster_had_one_before_then_no_empty_one_takes_its_place(
+    open_log: OpenLog,
+) -> None:
+    """
+    Brokers would take an empty topic for an empty tier. Known from before, or seen by this log;
+    one that somebody else makes is followed.
+    """
+    kafka = without_topic()
+    known = open_log(kafka, known=("other", kafka.cluster_id), topic=CREATED)
+    kafka.exists = True
+    seen = open_log(kafka, topic=CREATED)
+    await seen.identity(timeout_s=ANSWER_S)
+    kafka.exists = False
+    for log in (known, seen):
+        with pytest.raises(TopicAbsent, match="was there before and is gone: it is not created"):
+            await log.identity(timeout_s=ANSWER_S)
+    assert kafka.created == []
+    kafka.recreate()
+    kafka.exists = True
+    for log in (known, seen):
+        assert (await log.identity(timeout_s=ANSWER_S)).topic_id == kafka.topic_id
 
 
 async def test_f96_topic_when_another_created_it_meanwhile_then_that_is_success(

@@ -243,6 +243,29 @@ def test_f57_late_finish_when_another_broker_copied_the_records_then_is_refused(
     assert admit(history, finished("late", broker_id=1)) == expected
 
 
+@pytest.mark.parametrize(
+    ("pieces", "refused"),
+    [
+        ([(0, 0, 2), (1, 59, 2), (60, 120, 3)], True),
+        ([(0, 0, 2), (2, 120, 2)], False),
+        ([(0, 49, 2), (50, 99, 1)], False),
+        ([(at, at, 2) for at in range(100)], False),
+    ],
+    ids=["all of them", "but for one record", "a part by itself", "too many to look at"],
+)
+def test_f57_late_finish_when_others_copied_the_records_in_pieces_then_is_refused_if_all(
+    pieces: list[tuple[int, int, int]], *, refused: bool
+) -> None:
+    """Failure scenario F57: a successor's segments begin where it began them."""
+    history: list[Event] = [started("late", 0, 99, broker_id=1)]
+    for first, last, broker_id in pieces:
+        label = f"new-{first}"
+        history.append(started(label, first, last, broker_id=broker_id))
+        history.append(finished(label, broker_id=broker_id))
+    expected = Rejected(RejectReason.COPIED_BY_ANOTHER, CS, CF) if refused else None
+    assert admit(history, finished("late", broker_id=1)) == expected
+
+
 def test_f57_late_finish_when_one_epoch_is_not_copied_then_is_let_through() -> None:
     """Failure scenario F57: what adds anything in any leader epoch is needed."""
     history: list[Event] = [

@@ -8,7 +8,14 @@ import pytest
 
 from rlmm.log.protocol import LogIdentity
 from rlmm.snapshot.atomic import SnapshotDisk
-from rlmm.snapshot.catalog import Catalog, Stored, cluster_folder, identity_folder, position_of
+from rlmm.snapshot.catalog import (
+    Catalog,
+    Stored,
+    cluster_folder,
+    identity_folder,
+    known_clusters,
+    position_of,
+)
 from tests.support.snapshots import IDENTITY, files_below
 
 if TYPE_CHECKING:
@@ -126,3 +133,16 @@ def test_f6_prune_when_one_lies_beyond_the_newest_then_it_is_set_aside(tmp_path:
     assert f"3/{900:020d}.snapshot.void" in files_below(tmp_path)
     catalog.prune(newest(catalog, 2), 2, set(), set())
     assert len(files_below(tmp_path)) == 2
+
+
+def test_clusters_when_there_are_snapshots_of_theirs_then_they_are_known(tmp_path: Path) -> None:
+    """By the names of folders that have a snapshot; an empty one tells nothing."""
+    assert known_clusters(tmp_path / "absent") == frozenset()
+    ids = ("MkU3OEVBNTcwNTJENDM2Qg", "a/../b", "..")
+    for number, cluster_id in enumerate((*ids, "empty")):
+        identity = LogIdentity(cluster_id, IDENTITY.topic_id, 5)
+        catalog = Catalog(identity_folder(tmp_path, identity), SnapshotDisk())
+        catalog.folder_of(number).mkdir(parents=True)
+        if cluster_id in ids:
+            catalog.path_of(number, 7).touch()
+    assert known_clusters(tmp_path) == {*ids}

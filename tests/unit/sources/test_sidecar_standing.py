@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from rlmm.inspection.watchdog import Thresholds, judge
 from rlmm.metadata.ids import Uuid
 from rlmm.sources.sidecar_standing import standing_of, with_lag
+from rlmm.views.standing import standing_totals
 
 TOPIC = Uuid(b"t" * 16)
 SAID: dict[Any, Any] = {"cluster_id": "c", "topic_id": str(TOPIC), "partition_count": 2}
@@ -21,6 +23,20 @@ def test_standing_when_the_service_says_little_then_the_rest_is_not_known() -> N
     assert (told.segments, told.user_partitions, told.is_history_complete) == (None, None, None)
     assert not found.is_caught_up
     assert found.notes[-1].startswith("1 of 2 metadata partitions are not read by the service")
+
+
+def test_standing_when_the_service_was_not_given_all_then_what_it_has_is_what_counts() -> None:
+    """A service beside a broker has what that broker leads and follows, and is well with it."""
+    place = {"metadata_partition": 1, "state": "open", "position": 3, "segments": {}}
+    said = {**SAID, "metadata_partitions": [place], "is_assignment_known": True}
+    found = standing_of(said, "here", "serve")
+    assert [one.state for one in found.places] == ["not-assigned", "open"]
+    assert found.is_caught_up
+    assert standing_totals(found.places)["metadata_partitions"] == 1
+    assert not judge(found, Thresholds())
+    waiting = standing_of({**said, "is_assignment_known": False}, "here", "serve")
+    assert (waiting.places[0].state, waiting.places[0].why) == ("absent", "assignment-unknown")
+    assert not waiting.is_caught_up
 
 
 def test_standing_when_all_is_said_then_is_told_in_our_words() -> None:

@@ -68,6 +68,23 @@ def test_settings_when_they_speak_against_it_then_nothing_is_changed(
     assert (found.events, found.journals, found.explicit) == ([], [], before)
 
 
+@pytest.mark.parametrize(
+    ("times", "standing"), [(2, Standing.ADOPTED), (3, Standing.NOTHING_TO_DO)]
+)
+def test_segment_when_the_broker_copied_it_while_it_was_read_then_is_looked_at_again(
+    times: int, standing: Standing
+) -> None:
+    """
+    Before the window the broker goes on copying and deleting: the one segment that it was faster
+    with is no reason to leave all others. Something that stays in the way is told.
+    """
+    found = world(vanishing=times)
+    outcome = found.adopt()
+    assert outcome.standing is standing
+    assert bool(outcome.findings) is (standing is Standing.NOTHING_TO_DO)
+    found.check_closed(BEFORE)
+
+
 def test_brokers_when_one_is_too_old_then_refused() -> None:
     """Without the answer to -5 nobody could see whether copies were taken up."""
     outcome = (found := world(too_old="broker 3: no ListOffsets 9")).adopt()

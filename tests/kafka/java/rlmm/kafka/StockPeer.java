@@ -121,6 +121,7 @@ public final class StockPeer {
                 yield JSON.nullNode();
             }
             case "write_all" -> writeAll(command);
+            case "ask_all" -> askAll(command);
             default -> ask(op, Forms.partition(command.get("partition")), command);
         };
     }
@@ -141,6 +142,25 @@ public final class StockPeer {
             case "size" -> JSON.valueToTree(manager.remoteLogSize(partition, epoch(command)));
             default -> throw new IOException("no such command: " + op);
         };
+    }
+
+    /** Asks questions about one user partition one by one, and tells how long each took. */
+    private JsonNode askAll(JsonNode command) {
+        TopicIdPartition partition = Forms.partition(command.get("partition"));
+        ObjectNode told = JSON.createObjectNode();
+        var answers = told.putArray("answers");
+        var latencies = told.putArray("latencies_us");
+        for (JsonNode question : command.get("questions")) {
+            ObjectNode answer = answers.addObject();
+            long askedNs = System.nanoTime();
+            try {
+                answer.set("ok", ask(question.get("op").asText(), partition, question));
+            } catch (Exception thrown) {
+                refuse(answer, thrown);
+            }
+            latencies.add((System.nanoTime() - askedNs) / 1_000);
+        }
+        return told;
     }
 
     /** The call that writes an event, which is made of its form here and now. */

@@ -79,6 +79,25 @@ class LostAnswersTest extends Fixture {
     }
 
     @Test
+    void theEndOfACopyIsTriedWhenAllElseIsGivenUp() throws Exception {
+        service.start();
+        Map<String, Object> configs = configs();
+        configs.put("sidecar.write.timeout.ms", 300);
+        configs.put("sidecar.outcome.timeout.ms", 300);
+        RlmmRemoteLogMetadataManager manager = manager(configs);
+        manager.onPartitionLeadershipChanges(Set.of(ORDERS), Set.of());
+        until(() -> manager.isReady(ORDERS));
+        await(manager.addRemoteLogSegmentMetadata(started(0)));
+        service.kill();
+        CompletableFuture<Void> ended = manager.updateRemoteLogSegmentMetadata(finished(0));
+        failureOf(manager.addRemoteLogSegmentMetadata(started(1)));
+        assertFalse(ended.isDone());
+        service.start();
+        await(ended);
+        assertHolds(manager, 0);
+    }
+
+    @Test
     void theEndOfADeletionThatWasAppliedSucceeds() throws Exception {
         RlmmRemoteLogMetadataManager manager = ready();
         copied(manager, 0);

@@ -11,6 +11,7 @@ import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.common.TopicIdPartition;
@@ -50,6 +51,16 @@ class OutagesTest extends Fixture {
         assertTrue(lookup(manager) < 1_500, "the first one also loads classes");
         long took = lookup(manager);
         assertTrue(took >= 200 && took < LOOKUP_MS_MAX, what + " took " + took);
+    }
+
+    @Test
+    void aLookupInAnEmptyHistoryEndsAsSoonAsAnyOther() throws Exception {
+        RlmmRemoteLogMetadataManager manager = ready();
+        assertEquals(Optional.empty(), manager.remoteLogSegmentMetadata(ORDERS, 0, 0));
+        assertFalse(service.of("partition_delete").isEmpty());
+        service.script(request -> request.method().equals("partition_delete")
+            ? Reaction.KEEP_SILENT : Reaction.ANSWER);
+        assertTrue(lookup(manager) < LOOKUP_MS_MAX);
     }
 
     @Test

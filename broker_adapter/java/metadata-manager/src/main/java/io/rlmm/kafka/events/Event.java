@@ -5,6 +5,7 @@ import java.util.List;
 import org.apache.kafka.common.TopicIdPartition;
 import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentMetadata;
 import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentMetadataUpdate;
+import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentState;
 import org.apache.kafka.server.log.remote.storage.RemotePartitionDeleteMetadata;
 
 /** Something that a broker wants stored, as one request. */
@@ -23,6 +24,11 @@ public sealed interface Event {
 
     /** The arguments of that question. */
     List<Object> lookArgs();
+
+    /** Whether it says that a copy is there: a broker that hears that it failed copies again. */
+    default boolean endsCopy() {
+        return false;
+    }
 
     /** A copy of a segment starts. */
     record Start(RemoteLogSegmentMetadata segment) implements Event {
@@ -68,6 +74,11 @@ public sealed interface Event {
                 update.eventTimestampMs(),
                 SegmentForm.custom(update.customMetadata()),
                 (int) update.state().id());
+        }
+
+        @Override
+        public boolean endsCopy() {
+            return update.state() == RemoteLogSegmentState.COPY_SEGMENT_FINISHED;
         }
 
         @Override

@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
+import javax.net.ssl.SSLException;
 
 /** Makes a connection and says who this is, within a time. */
 public final class Dialler {
@@ -41,7 +42,7 @@ public final class Dialler {
         try {
             transport.open(address, tls, timeoutMs);
             Connection connection = new Connection(transport);
-            connection.greet(caller, token());
+            greet(connection, token());
             isDone = true;
             return connection;
         } finally {
@@ -49,6 +50,16 @@ public final class Dialler {
             if (!isDone) {
                 transport.close();
             }
+        }
+    }
+
+    private void greet(Connection connection, String token) throws IOException, MalformedException, Failure {
+        try {
+            connection.greet(caller, token);
+        } catch (SSLException told) {
+            throw told;
+        } catch (IOException untold) {
+            throw new NotGreetedException(tls != null, untold);
         }
     }
 

@@ -36,6 +36,7 @@ public final class Link {
     private final Telling telling;
     private final Takeover takeover;
     private final Pauses pauses;
+    private final Reasons reasons = new Reasons();
     /** Guards all below; never held while anything is waited for but itself. */
     private final Object lock = new Object();
     private Connection connection;
@@ -199,10 +200,17 @@ public final class Link {
         int failures = 0;
         while (pause(failures == 0 ? 0 : pauses.afterMs(failures))) {
             long begunNs = System.nanoTime();
-            boolean isConnected = attempt(failures == 0);
+            boolean isConnected = attempt();
             long lastedMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begunNs);
             // A service that takes connections and drops them is not to be hammered either.
-            failures = isConnected && lastedMs >= LASTING_MS ? 1 : failures + 1;
+            boolean hasLasted = isConnected && lastedMs >= LASTING_MS;
+            failures = hasLasted ? 1 : failures + 1;
+            if (hasLasted) {
+                reasons.clear();
+            }
+            if (isConnected) {
+                reasons.lost();
+            }
         }
     }
 
@@ -223,7 +231,7 @@ public final class Link {
     }
 
     /** Connects and stays connected as long as it holds; whether there was a connection. */
-    private boolean attempt(boolean isFirst) {
+    private boolean attempt() {
         Connection made = null;
         Thread writer = null;
         try {
@@ -231,9 +239,9 @@ public final class Link {
             writer = threads.make("writer", made::writeAll);
             begin(made);
         } catch (Failure error) {
-            noteFailure(error, isFirst);
+            noteFailure(error);
         } catch (IOException | GeneralSecurityException | MalformedException | RuntimeException error) {
-            noteFailure(Failure.of(Kind.UNREACHABLE, String.valueOf(error.getMessage()), error), isFirst);
+            noteFailure(Failure.of(Kind.UNREACHABLE, String.valueOf(error.getMessage()), error));
         }
         if (writer == null) {
             return false;
@@ -277,7 +285,7 @@ public final class Link {
         LOG.warn("The connection to rlmm at {} is lost: {}", dialler, why.getMessage());
     }
 
-    private void noteFailure(Failure error, boolean isFirst) {
+    private void noteFailure(Failure error) {
         Failure told = error.kind() == Kind.SUPERSEDED ? takeover.heard(error) : error;
         synchronized (lock) {
             if (isClosed) {
@@ -285,8 +293,8 @@ public final class Link {
             }
             failure = told;
         }
-        // Once per outage where people look; the rest is the same again.
-        if (isFirst) {
+        // Once per outage where people look; the rest is the same again, or said by the takeover.
+        if (error.kind() != Kind.SUPERSEDED && reasons.isNew(told)) {
             LOG.warn("rlmm at {} cannot be connected to, tried again in the background: {}",
                 dialler, told.getMessage());
         } else {

@@ -19,6 +19,7 @@ final class Telling {
     private static final Pauses PAUSES = new Pauses(50, 5_000);
 
     final OwnAssignment assignment = new OwnAssignment();
+    private final Reasons reasons = new Reasons();
     private final Object lock;
     private final Timer timer;
     private final BiConsumer<Connection, Failure> superseded;
@@ -41,6 +42,7 @@ final class Telling {
         unheard = 0;
         refusals = 0;
         isRefused = false;
+        reasons.clear();
         say(connection, assignment.whole(taken));
     }
 
@@ -78,6 +80,7 @@ final class Telling {
     private void accepted() {
         if (unheard == 0 && !isRefused) {
             refusals = 0;
+            reasons.clear();
             assignment.accepted();
         }
     }
@@ -89,7 +92,7 @@ final class Telling {
         isRefused = true;
         refusals++;
         long pauseMs = PAUSES.afterMs(refusals);
-        if (refusals == 1) {
+        if (reasons.isNew(failure)) {
             LOG.warn("rlmm does not take what this broker leads and follows, said again: {}", failure.getMessage());
         }
         timer.after(pauseMs, () -> again(connection));

@@ -57,8 +57,8 @@ final class Questions {
         }
         List<?> args = List.of(SegmentForm.partition(partition), epoch, offset);
         Reader<Optional<RemoteLogSegmentMetadata>> reader = value -> SegmentForm.readOptional(partition, value);
-        return known(partition, Optional.empty(), () -> asked(
-            new Question<>(partition, method, left -> args, reader, settings.lookupMs(), settings.lookupMs())));
+        return known(partition, Optional.empty(), settings.lookupMs(), leftMs -> asked(
+            new Question<>(partition, method, left -> args, reader, leftMs, leftMs)));
     }
 
     Optional<Long> highestOffset(TopicIdPartition partition, int epoch) throws Failure {
@@ -69,7 +69,8 @@ final class Questions {
         Reader<Optional<Long>> reader =
             value -> value == null ? Optional.empty() : Optional.of(Forms.uint63(value, "an offset"));
         List<?> args = List.of(SegmentForm.partition(partition), epoch);
-        return known(partition, Optional.empty(), () -> asked(task(partition, "highest_offset", args, reader)));
+        return known(partition, Optional.empty(), settings.taskMs(), leftMs -> asked(
+            task(partition, "highest_offset", args, reader)));
     }
 
     long size(TopicIdPartition partition, int epoch) throws Failure {
@@ -78,7 +79,7 @@ final class Questions {
             return 0;
         }
         List<?> args = List.of(SegmentForm.partition(partition), epoch);
-        return known(partition, 0L, () -> asked(
+        return known(partition, 0L, settings.taskMs(), leftMs -> asked(
             task(partition, "remote_log_size", args, value -> Forms.uint63(value, "a size"))));
     }
 
@@ -95,10 +96,12 @@ final class Questions {
         Page none = new Page(List.of(), null);
         if (epoch != null) {
             List<?> args = Arrays.asList(at, epoch, after, limit);
-            return known(partition, none, () -> asked(task(partition, "list_segments_by_epoch", args, reader)));
+            return known(partition, none, settings.taskMs(), leftMs -> asked(
+                task(partition, "list_segments_by_epoch", args, reader)));
         }
         List<?> args = Arrays.asList(at, after, limit);
-        return known(partition, none, () -> patiently(partition, "list_segments", args, reader));
+        return known(partition, none, settings.taskMs(), leftMs ->
+            patiently(partition, "list_segments", args, reader));
     }
 
     /** Whether questions are answered now; from what is known here, and else soon. */
@@ -119,7 +122,7 @@ final class Questions {
     // ------------------------------------------------------------------------------- carried out
 
     private interface Asked<T> {
-        T get() throws Failure;
+        T within(long leftMs) throws Failure;
     }
 
     private <T> Question<T> task(TopicIdPartition partition, String method, List<?> args, Reader<T> reader) {
@@ -148,27 +151,30 @@ final class Questions {
 
     /**
      * The answer; where nothing is known of a partition of ours it is what an empty history says,
-     * unless its deletion is finished.
+     * unless its deletion is finished. What has to be asked for that is part of the same time.
      */
-    private <T> T known(TopicIdPartition partition, T empty, Asked<T> question) throws Failure {
+    private <T> T known(TopicIdPartition partition, T empty, long totalMs, Asked<T> question) throws Failure {
         requireOwn(partition);
+        long sinceNs = System.nanoTime();
         try {
-            return question.get();
+            return question.within(totalMs);
         } catch (Failure failure) {
-            if (failure.kind() != Kind.UNKNOWN || isDeleted(partition)) {
+            long leftMs = totalMs - TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - sinceNs);
+            if (failure.kind() != Kind.UNKNOWN || isDeleted(partition, Math.max(1, leftMs))) {
                 throw failure;
             }
             return empty;
         }
     }
 
-    private boolean isDeleted(TopicIdPartition partition) throws Failure {
+    private boolean isDeleted(TopicIdPartition partition, long leftMs) throws Failure {
         List<?> args = List.of(SegmentForm.partition(partition));
         Reader<Boolean> reader = value -> value != null
             && Forms.uint31(Forms.array(value, 3, "a deletion").get(2), "its state")
                 == RemotePartitionDeleteState.DELETE_PARTITION_FINISHED.id();
         try {
-            return asked(task(partition, "partition_delete", args, reader));
+            return asked(new Question<>(
+                partition, "partition_delete", left -> args, reader, leftMs, Math.min(leftMs, settings.lookupMs())));
         } catch (Failure failure) {
             if (failure.kind() == Kind.UNKNOWN) {
                 return false;

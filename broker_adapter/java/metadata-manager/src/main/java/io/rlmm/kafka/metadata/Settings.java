@@ -20,10 +20,11 @@ import org.apache.kafka.common.config.ConfigException;
  * @param listingMs how long a listing that must not fail is tried
  * @param writeMs how long an event may take that surely is not stored
  * @param outcomeMs how long it is asked what became of one that may be stored
+ * @param finishMs how long the end of a copy is tried at the least, whatever becomes of it
  */
 record Settings(
         Address address, TlsFiles tls, Path tokenFile, int brokerId, String clusterId, String bootstrap,
-        int connectMs, int lookupMs, int taskMs, int listingMs, int writeMs, int outcomeMs) {
+        int connectMs, int lookupMs, int taskMs, int listingMs, int writeMs, int outcomeMs, int finishMs) {
     static final String ADDRESS = "sidecar.address";
     static final String TLS = "sidecar.tls";
     static final String TLS_CA = "sidecar.tls.ca.file";
@@ -37,6 +38,7 @@ record Settings(
     static final String LISTING_MS = "sidecar.listing.timeout.ms";
     static final String WRITE_MS = "sidecar.write.timeout.ms";
     static final String OUTCOME_MS = "sidecar.outcome.timeout.ms";
+    static final String FINISH_MS = "sidecar.finish.timeout.ms";
     private static final String BOOTSTRAP = "remote.log.metadata.common.client.bootstrap.servers";
     private static final int BOOTSTRAP_CHARS_MAX = 4_096;
 
@@ -58,7 +60,8 @@ record Settings(
             number(configs, TASK_MS, 10_000),
             number(configs, LISTING_MS, 30_000),
             number(configs, WRITE_MS, 30_000),
-            number(configs, OUTCOME_MS, 120_000));
+            number(configs, OUTCOME_MS, 120_000),
+            number(configs, FINISH_MS, 600_000));
         settings.requireFiles();
         return settings;
     }

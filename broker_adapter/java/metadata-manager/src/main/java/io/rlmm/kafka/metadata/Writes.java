@@ -28,7 +28,8 @@ import java.util.concurrent.TimeUnit;
  *
  * <p>A broker takes a failed update for one that was not stored, and copies the segment again, each
  * time. So a future fails only when the event surely has no effect, or when for two minutes nobody
- * could say. An event is sent twice only where the second one equals the first in every field.
+ * could say; and the end of a copy is tried for longer than a service takes to come back. An event
+ * is sent twice only where the second one equals the first in every field.
  */
 final class Writes {
     private static final Pauses PAUSES = new Pauses(20, 1_000);
@@ -140,11 +141,14 @@ final class Writes {
 
         private long leftMs() {
             long wholeMs = isPerhapsStored ? settings.outcomeMs() : settings.writeMs();
+            if (event.endsCopy()) {
+                wholeMs = Math.max(wholeMs, settings.finishMs());
+            }
             return wholeMs - TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - sinceNs);
         }
 
         private void send() {
-            long left = Math.max(1, leftMs());
+            long left = Math.max(1, Math.min(leftMs(), settings.writeMs()));
             link.exchange(event.method(), () -> args(left), left).whenComplete((result, error) -> {
                 if (error == null) {
                     written(result);

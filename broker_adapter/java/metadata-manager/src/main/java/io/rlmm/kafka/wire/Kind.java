@@ -40,6 +40,8 @@ public enum Kind {
         Map.entry("too-busy", BUSY),
         Map.entry("log-unavailable", REFUSED_FOR_NOW),
         Map.entry("sidecar-unavailable", UNREACHABLE),
+        // Said until it hangs up; the service of this cluster may be there the next time.
+        Map.entry("wrong-cluster", UNREACHABLE),
         Map.entry("not-found", UNKNOWN),
         Map.entry("unknown-partition", UNKNOWN),
         Map.entry("invalid-argument", BAD_ARGUMENT),

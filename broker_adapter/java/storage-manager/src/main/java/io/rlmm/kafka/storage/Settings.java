@@ -46,6 +46,7 @@ record Settings(
     static final String KEY_RING = "encryption.key.ring.file";
     static final String THREADS = "fetch.threads";
     static final String WAIT_MS = "fetch.timeout.ms";
+    static final String FAILURE_MS = "fetch.failure.wait.ms";
     static final String CACHE_BYTES = "fetch.chunk.cache.size";
     static final String INDEX_CACHE_BYTES = "fetch.indexes.cache.size";
     static final String AHEAD_BYTES = "fetch.read.ahead.size";
@@ -76,6 +77,7 @@ record Settings(
             new Fetcher.Limits(
                 threads,
                 values.number(WAIT_MS, 450, 1, Integer.MAX_VALUE),
+                values.number(FAILURE_MS, 300, 0, Integer.MAX_VALUE),
                 values.number(CACHE_BYTES, 128 * MIB, MIB, Integer.MAX_VALUE),
                 values.number(INDEX_CACHE_BYTES, 16 * MIB, 0, Integer.MAX_VALUE),
                 values.number(AHEAD_BYTES, 8 * MIB, 0, Integer.MAX_VALUE)),

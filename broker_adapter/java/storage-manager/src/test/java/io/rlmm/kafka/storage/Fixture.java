@@ -55,6 +55,7 @@ abstract class Fixture {
     private static Map<String, Object> configs(Map<String, Object> some, Object... pairs) {
         Map<String, Object> configs = new HashMap<>(some);
         configs.put("broker.id", 1);
+        configs.put("fetch.failure.wait.ms", 0);
         for (int at = 0; at < pairs.length; at += 2) {
             configs.put((String) pairs[at], pairs[at + 1]);
         }

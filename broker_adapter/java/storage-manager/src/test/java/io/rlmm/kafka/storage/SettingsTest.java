@@ -39,6 +39,7 @@ class SettingsTest {
         assertEquals("", settings.prefix());
         assertEquals(4 * 1024 * 1024, settings.style().chunkBytes());
         assertTrue(settings.limits().waitMs() < 500);
+        assertTrue(settings.limits().failureMs() < settings.limits().waitMs());
     }
 
     @Test
@@ -70,5 +71,6 @@ class SettingsTest {
         assertRefused("custom.metadata.fields.include", "custom.metadata.fields.include", "SIZE");
         assertRefused("encryption.key.ring.file", "encryption.key.ring.file", "/no/such/file");
         assertRefused("fetch.timeout.ms", "fetch.timeout.ms", 0);
+        assertRefused("fetch.failure.wait.ms", "fetch.failure.wait.ms", -1);
     }
 }

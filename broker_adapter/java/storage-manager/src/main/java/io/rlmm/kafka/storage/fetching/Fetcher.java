@@ -33,8 +33,10 @@ public final class Fetcher {
      * How much of everything there is.
      *
      * @param waitMs longest time that somebody waits for one thing
+     * @param failureMs shortest time until somebody hears that it failed
      */
-    public record Limits(int threads, long waitMs, long cacheBytes, long indexCacheBytes, long aheadBytes) { }
+    public record Limits(
+        int threads, long waitMs, long failureMs, long cacheBytes, long indexCacheBytes, long aheadBytes) { }
 
     private record BlockOf(String main, int block) { }
 
@@ -43,6 +45,7 @@ public final class Fetcher {
     private final ObjectStore store;
     private final KeyRing ring;
     private final Limits limits;
+    private final Restraint restraint;
     private final Workers workers;
     private final LoadingCache<String, Segment> segments;
     private final LoadingCache<BlockOf, byte[]> blocks;
@@ -53,6 +56,7 @@ public final class Fetcher {
         this.store = store;
         this.ring = ring;
         this.limits = limits;
+        this.restraint = new Restraint(limits.failureMs());
         this.workers = Workers.few("rlmm-storage-read", limits.threads());
         this.segments = new LoadingCache<>(MANIFESTS_BYTES, workers, segment -> segment.blocks.weight());
         this.blocks = new LoadingCache<>(limits.cacheBytes(), workers, block -> block.length);
@@ -162,9 +166,11 @@ public final class Fetcher {
     }
 
     private <T> T wait(Future<T> work, String what) throws IOException, LayoutException {
+        long begunNs = System.nanoTime();
         try {
             return Waiting.forIt(work, limits.waitMs(), what);
         } catch (ExecutionException error) {
+            restraint.hold(begunNs);
             Throwable cause = error.getCause();
             if (cause instanceof LayoutException told) {
                 throw told;

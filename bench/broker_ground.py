@@ -1,0 +1,241 @@
+"""
+A broker that runs with Kafka's own metadata manager or with ours, on the same data and with the
+same storage manager; what is asked of it from outside, and what it costs. Nothing here compares.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rlmm.errors import LogUnavailable
+from rlmm.log.kafka.connection import Connection, Dialer
+from rlmm.log.kafka.fetch_api import FetchRequest, Wanted
+from rlmm.log.kafka.metadata_api import LATEST_TIERED, TopicOffsetsRequest
+from rlmm.log.kafka.settings import KafkaSettings, TopicSettings, address_of
+from tests.kafka.node import ONE_NODE, PATIENT, STARTED, Node
+from tests.kafka.plugin import our_manager, our_storage
+from tests.kafka.process import ProcessFailed
+from tests.kafka.sidecar import CLEAN_STATUS, Sidecar
+from tests.kafka.tiered import TieredKafka, tiering
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from rlmm.metadata.ids import Uuid
+    from tests.kafka.jars import Jars
+
+DEADLINE_S: Final = 600.0
+PAUSE_S: Final = 0.02
+"""Between two fetches that were refused: a client without it would measure its own load."""
+JVM_FLAGS: Final = (
+    "-XX:TieredStopAtLevel=4", "-XX:-UseSerialGC", "-XX:+UseG1GC", "-Xms1g", "-Xmx2g",
+)  # fmt: skip
+"""A broker of production: both compilers, G1, and more heap than any of this needs."""
+
+TASK_INTERVAL: Final = "remote.log.manager.task.interval.ms"
+QUICK_INTERVAL_MS: Final = 500
+"""While something is prepared."""
+USUAL_INTERVAL_MS: Final = 30_000
+"""Kafka's default, while something is measured that is not about it."""
+_USED = re.compile(r"garbage-first heap\s+total \d+K.*?used (\d+)K")
+_RESIDENT = re.compile(r"^VmRSS:\s+(\d+) kB$", re.MULTILINE)
+_KIB: Final = 1024
+
+
+class Keeper(StrEnum):
+    """Who keeps the metadata of a broker."""
+
+    KAFKA = "Kafka's manager"
+    OURS = "rlmm"
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A broker, the service beside it, and the folder that is its tier."""
+
+    node: Node
+    sidecar: Sidecar
+    common: dict[str, str]
+    ours: dict[str, str] = field(repr=False)
+
+    @property
+    def kafka(self) -> TieredKafka:
+        """The broker with the facts of its tiering."""
+        return TieredKafka(self.node)
+
+    def spawn(self, manager: Keeper, interval_ms: int) -> None:
+        """Start the broker alone, and do not wait for it."""
+        plugin = self.ours if manager is Keeper.OURS else {}
+        self.node.properties = {
+            **PATIENT, **ONE_NODE, **self.common, **plugin, TASK_INTERVAL: str(interval_ms)
+        }  # fmt: skip
+        self.node.spawn()
+
+    @contextmanager
+    def running(self, manager: Keeper, interval_ms: int) -> Iterator[None]:
+        """The broker with that manager, and the service where it is ours; stopped in order."""
+        if manager is Keeper.OURS:
+            self.sidecar.start()
+        self.spawn(manager, interval_ms)
+        self.node.wait_until_ready()
+        try:
+            yield
+        finally:
+            self.stop()
+
+    def stop(self) -> None:
+        """Stop both in order: nothing has to be repaired at the next start, snapshots are there."""
+        self.node.stop(DEADLINE_S)
+        if self.sidecar.stop() not in {None, CLEAN_STATUS}:
+            msg = f"the service did not stop in order:\n{self.sidecar.log.tail()}"
+            raise ProcessFailed(msg)
+
+    def forget_snapshots(self) -> None:
+        """What the service would begin from is gone, if there was anything."""
+        shutil.rmtree(self.sidecar.folder / "rlmm-data", ignore_errors=True)
+
+
+@contextmanager
+def world(jars: Jars, folder: Path, plugins: Path) -> Iterator[World]:
+    """A broker and its service in *folder*, neither of them started; killed at the end."""
+    store = folder / "tier"
+    common = {**tiering(store), **our_storage(plugins, store)}
+    common.pop("rsm.config.dir")  # of Kafka's own storage for tests
+    with ExitStack() as closing:
+        node = Node(jars, folder / "node", ready=(STARTED,))
+        closing.callback(node.close)
+        node.flags = [*jars.archived, *JVM_FLAGS]
+        sidecar = closing.enter_context(Sidecar(folder / "sidecar", node.bootstrap))
+        yield World(node, sidecar, common, our_manager(plugins, sidecar.address))
+
+
+# --------------------------------------------------------------------------- asked from outside
+
+
+@asynccontextmanager
+async def connected(bootstrap: str) -> AsyncIterator[Connection]:
+    """A connection to a broker, as soon as it takes one."""
+    settings = KafkaSettings((bootstrap,), topic=TopicSettings(name="any"), is_observer=True)
+    dialer = await Dialer.prepare(settings)
+    connection = None
+    async with asyncio.timeout(DEADLINE_S):
+        while connection is None:
+            with contextlib.suppress(LogUnavailable):
+                connection = await dialer.dial(*address_of(bootstrap), "bench")
+            if connection is None:
+                await asyncio.sleep(PAUSE_S)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+async def first_read(bootstrap: str, topic_id: Uuid, partition: int = 0) -> None:
+    """Fetch the record at offset 0 until there is an answer with data."""
+    wanted = Wanted(partition, 0, 1 << 20)
+    request = FetchRequest(topic_id, [wanted], wait_ms=500, bytes_max=1 << 20)
+    async with connected(bootstrap) as connection, asyncio.timeout(DEADLINE_S):
+        while True:
+            answer = await connection.call(request)
+            if any(found.code == 0 and len(found.data) for found in answer.partitions):
+                return
+            await asyncio.sleep(PAUSE_S)
+
+
+async def tiered_ends(connection: Connection, topic: str, partitions: int) -> list[int]:
+    """The highest offset in the tier, of each partition, as the broker tells its clients."""
+    request = TopicOffsetsRequest({topic: range(partitions)}, LATEST_TIERED)
+    told = (await connection.call(request)).get(topic, {})
+    return [told[one].offset if one in told else -1 for one in range(partitions)]
+
+
+async def wait_for_tiered_ends(bootstrap: str, topic: str, ends: list[int]) -> None:
+    """Wait until the broker knows of every partition how far its tier goes."""
+    async with connected(bootstrap) as connection, asyncio.timeout(DEADLINE_S):
+        while True:
+            if await tiered_ends(connection, topic, len(ends)) == ends:
+                return
+            await asyncio.sleep(PAUSE_S)
+
+
+# -------------------------------------------------------------------------------------- its cost
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What broker and service hold."""
+
+    heap_bytes: int
+    """Of the broker, behind a collection of everything."""
+    broker_bytes: int
+    sidecar_bytes: int
+    """Both as the operating system counts them; 0 where there is no service."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Spent time in seconds, of all threads; 0 where there is no service."""
+
+    broker_s: float
+    sidecar_s: float
+
+    def since(self, before: Spent) -> Spent:
+        """What came since an earlier look."""
+        return Spent(self.broker_s - before.broker_s, self.sidecar_s - before.sidecar_s)
+
+
+def memory_of(world: World) -> Memory:
+    """What the broker and its service hold now."""
+    least = min(_used_heap(world.node) for _ in range(3))
+    sidecar = resident_bytes_of(world.sidecar.pid) if world.sidecar.is_running else 0
+    return Memory(least, resident_bytes_of(world.node.pid), sidecar)
+
+
+def processor_of(world: World) -> Spent:
+    """What the broker and its service have computed since each was started."""
+    sidecar = processor_s_of(world.sidecar.pid) if world.sidecar.is_running else 0.0
+    return Spent(processor_s_of(world.node.pid), sidecar)
+
+
+def _used_heap(node: Node) -> int:
+    _jcmd(node, "GC.run")
+    return used_bytes(_jcmd(node, "GC.heap_info"))
+
+
+def _jcmd(node: Node, command: str) -> str:
+    jcmd = str(shutil.which("jcmd"))
+    done = subprocess.run(  # noqa: S603  # the JDK's own program, for a process of ours
+        [jcmd, str(node.pid), command], capture_output=True, text=True, check=True, timeout=60
+    )
+    return done.stdout
+
+
+def used_bytes(told: str) -> int:
+    """The bytes in use that `jcmd GC.heap_info` tells of a heap that G1 collects."""
+    found = _USED.search(told)
+    if found is None:
+        msg = f"no figure of G1's heap in {told!r}"
+        raise ValueError(msg)
+    return int(found[1]) * _KIB
+
+
+def resident_bytes_of(pid: int) -> int:
+    """Memory of another process that is in RAM now."""
+    found = _RESIDENT.search(Path(f"/proc/{pid}/status").read_text())
+    return int(found[1]) * _KIB if found else 0
+
+
+def processor_s_of(pid: int) -> float:
+    """Spent time of another process, in its own code and in the kernel."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,194 @@
+"""Where the demonstration keeps objects: a bucket of a server on this machine, else a folder."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from rlmm.errors import EngineFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+_BUCKET: Final = "tier"
+_START_S, _PAUSE_S = 30.0, 0.05
+CREDENTIALS: Final = {"AWS_ACCESS_KEY_ID": "demo", "AWS_SECRET_ACCESS_KEY": "demonstration"}
+"""Of a store that asks nobody."""
+
+
+class DemoStore(Protocol):
+    """Objects, as commands, Spark and a broker's plugin are told of them."""
+
+    name: str
+    """What it is, in a few words."""
+    yardstick: str
+    """What a copy is compared with."""
+
+    def flags(self) -> list[str]:
+        """For a command of ours."""
+
+    def options(self) -> dict[str, str]:
+        """For the data source of Spark."""
+
+    def properties(self) -> dict[str, str]:
+        """For the storage manager of a broker."""
+
+    def sizes(self) -> dict[str, int]:
+        """Every object and its size."""
+
+    def upload(self, files: Iterable[Path]) -> None:
+        """Put files beside the tier, as the plainest program would, and take them away again."""
+
+    def copy(self, key: str, new: str) -> None:
+        """Copy one object."""
+
+
+class FolderStore:
+    """A folder."""
+
+    name = "a folder"
+    yardstick = "plain file copies"
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def flags(self) -> list[str]:
+        """For a command of ours."""
+        return ["--store", str(self._folder)]
+
+    def options(self) -> dict[str, str]:
+        """For the data source of Spark."""
+        return {"store": str(self._folder)}
+
+    def properties(self) -> dict[str, str]:
+        """For the storage manager of a broker."""
+        return {"rsm.config.storage.root": str(self._folder)}
+
+    def sizes(self) -> dict[str, int]:
+        """Every object and its size."""
+        files = (path for path in self._folder.rglob("*") if path.is_file())
+        return {path.relative_to(self._folder).as_posix(): path.stat().st_size for path in files}
+
+    def upload(self, files: Iterable[Path]) -> None:
+        """Copy files beside the tier, and take them away again."""
+        beside = self._folder.with_name("yardstick")
+        beside.mkdir()
+        for number, file in enumerate(files):
+            shutil.copyfile(file, beside / str(number))
+        shutil.rmtree(beside)
+
+    def copy(self, key: str, new: str) -> None:
+        """Copy one object."""
+        (self._folder / new).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(self._folder / key, self._folder / new)
+
+
+class BucketStore:
+    """A bucket of moto, whose server keeps it in memory."""
+
+    name = "an S3 bucket (moto)"
+    yardstick = "plain boto3"
+
+    def __init__(self, endpoint: str) -> None:
+        self._endpoint = endpoint
+        self._client = _client(endpoint)
+
+    def flags(self) -> list[str]:
+        """For a command of ours."""
+        return [
+            "--store", f"s3://{_BUCKET}/", "--endpoint", self._endpoint, "--region", "us-east-1",
+            "--path-style",
+        ]  # fmt: skip
+
+    def options(self) -> dict[str, str]:
+        """For the data source of Spark."""
+        return {
+            "store": f"s3://{_BUCKET}/", "endpoint": self._endpoint, "region": "us-east-1",
+            "pathStyle": "true",
+        }  # fmt: skip
+
+    def properties(self) -> dict[str, str]:
+        """For the storage manager of a broker."""
+        return {
+            "rsm.config.storage.s3.bucket.name": _BUCKET,
+            "rsm.config.storage.s3.endpoint.url": self._endpoint,
+            "rsm.config.storage.s3.region": "us-east-1",
+            "rsm.config.storage.s3.path.style.access.enabled": "true",
+            "rsm.config.storage.aws.access.key.id": CREDENTIALS["AWS_ACCESS_KEY_ID"],
+            "rsm.config.storage.aws.secret.access.key": CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
+        }
+
+    def sizes(self) -> dict[str, int]:
+        """Every object and its size."""
+        pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=_BUCKET)
+        return {one["Key"]: one["Size"] for page in pages for one in page.get("Contents", [])}
+
+    def upload(self, files: Iterable[Path]) -> None:
+        """Upload files beside the tier, and take them away again."""
+        keys = []
+        for number, file in enumerate(files):
+            keys.append(f"yardstick/{number}")
+            self._client.upload_file(str(file), _BUCKET, keys[-1])
+        for key in keys:
+            self._client.delete_object(Bucket=_BUCKET, Key=key)
+
+    def copy(self, key: str, new: str) -> None:
+        """Copy one object."""
+        source = {"Bucket": _BUCKET, "Key": key}
+        self._client.copy_object(Bucket=_BUCKET, Key=new, CopySource=source)
+
+
+@contextmanager
+def open_store(folder: Path, environ: Mapping[str, str]) -> Iterator[DemoStore]:
+    """A bucket where moto is installed, else *folder*."""
+    if any(importlib.util.find_spec(name) is None for name in ("boto3", "moto", "flask")):
+        yield FolderStore(folder)
+        return
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    server = subprocess.Popen(  # noqa: S603  # a program of ours
+        command, env=dict(environ), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    try:
+        endpoint = f"http://127.0.0.1:{port}"
+        _wait(port, server)
+        _client(endpoint).create_bucket(Bucket=_BUCKET)
+        yield BucketStore(endpoint)
+    finally:
+        server.kill()
+        server.wait()
+
+
+def _wait(port: int, server: subprocess.Popen[bytes]) -> None:
+    deadline_s = time.monotonic() + _START_S
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), _START_S).close()
+        except OSError as error:
+            if server.poll() is not None or time.monotonic() > deadline_s:
+                raise EngineFailed("the demonstration's store did not start") from error
+            time.sleep(_PAUSE_S)
+        else:
+            return
+
+
+def _client(endpoint: str) -> Any:
+    # Large, and not needed where there is no bucket.
+    import boto3  # noqa: PLC0415
+    from botocore.config import Config  # noqa: PLC0415
+
+    access, secret = CREDENTIALS.values()
+    session = boto3.Session(access, secret, region_name="us-east-1")
+    config = Config(s3={"addressing_style": "path"})
+    return session.client("s3", endpoint_url=endpoint, config=config)

@@ -1,0 +1,153 @@
+"""The demonstration's world with a real, unmodified Kafka broker that loads our plugins."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from rlmm.cli.demo.broker import clients
+from rlmm.cli.demo.broker.process import BrokerProcess
+from rlmm.cli.demo.broker.tools import consume
+from rlmm.cli.demo.records import PARTITIONS, SEGMENT_BYTES, TOPIC
+from rlmm.cli.demo.world import World, versions
+from rlmm.errors import EngineFailed
+from rlmm.log.folder import TOPIC as METADATA_TOPIC
+from rlmm.metadata.ids import Uuid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from rlmm.cli.demo.broker.jars import Jars
+    from rlmm.cli.demo.records import Portion
+
+_METADATA_PARTITIONS: Final = 5
+_DEADLINE_S, _PAUSE_S = 60.0, 0.05
+_DAY_MS: Final = 86_400_000
+_TOPIC: Final = {
+    "remote.storage.enable": "true",
+    "segment.bytes": str(SEGMENT_BYTES),
+    "retention.ms": str(_DAY_MS),
+    "file.delete.delay.ms": "100",
+}
+_NOTHING_LOCAL: Final = {"local.retention.ms": "1000", "local.retention.bytes": "1"}
+_PACE: Final = "remote.log.manager.copy.max.bytes.per.second"
+_QUICK: Final = {
+    # What takes minutes in production takes a second here.
+    "remote.log.manager.task.interval.ms": "500",
+    "log.initial.task.delay.ms": "500",
+    "log.retention.check.interval.ms": "500",
+    "log.segment.delete.delay.ms": "100",
+    # So slowly does it copy itself that the job has something to do. Each partition that waits for
+    # its share keeps a thread, and without one no copy begins.
+    _PACE: "8192",
+    "remote.log.manager.copy.quota.window.num": "600",  # of a second each: no second share for long
+    "remote.log.manager.copier.thread.pool.size": "20",
+}
+
+
+class BrokerWorld(World):
+    """A broker, its service beside it, and a tier that both our plugins and Spark work on."""
+
+    has_broker = True
+    producer = "kafka-topics --create --topic clicks --config remote.storage.enable=true"
+    reader = "Kafka's console consumer"
+
+    def __init__(self, folder: Path, socket: Path, jars: Jars) -> None:
+        super().__init__(folder, socket)
+        self._jars = jars
+        self._broker: BrokerProcess
+
+    def start(self) -> dict[str, str]:
+        """Store, service and broker; the service and the broker's plugin wait for each other."""
+        self.open_store()
+        properties = {
+            "remote.log.storage.system.enable": "true",
+            "remote.log.storage.manager.class.name": (
+                "io.rlmm.kafka.storage.RlmmRemoteStorageManager"
+            ),
+            "remote.log.storage.manager.class.path": self._jars.storage_manager,
+            "remote.log.metadata.manager.class.name": "io.rlmm.kafka.RlmmRemoteLogMetadataManager",
+            "remote.log.metadata.manager.class.path": self._jars.metadata_manager,
+            "remote.log.metadata.manager.listener.name": "PLAINTEXT",
+            "rlmm.config.sidecar.address": str(self.socket),
+            **self.store.properties(),
+            **_QUICK,
+        }
+        self._broker = self.closing.enter_context(
+            BrokerProcess(self._jars, self.folder / "broker", properties)
+        )
+        self.start_service()
+        self._broker.start()
+        return {"Kafka": self._jars.kafka_version, **versions()}
+
+    def service_flags(self) -> list[str]:
+        """It follows the topic of the broker, and what the broker has."""
+        return [
+            "--bootstrap-server", self._broker.bootstrap, "--mode", "serve",
+            "--assignment", "broker", "--kafka-topic-is-created", "true",
+            "--kafka-topic-num-partitions", str(_METADATA_PARTITIONS),
+            "--kafka-topic-replication-factor", "1", "--kafka-topic-min-isr", "1",
+        ]  # fmt: skip
+
+    def produce(self, portions: Sequence[Portion]) -> list[list[int]]:
+        """By ordinary producers, to a topic that tiers."""
+        clients.create_topic(self._broker.bootstrap, TOPIC, PARTITIONS, _TOPIC)
+        offsets = clients.produce(self._broker.bootstrap, TOPIC, portions)
+        written = (self.log_folder() / f"{TOPIC}-0" / "partition.metadata").read_text()
+        self.topic_id = Uuid.parse(written.partition("topic_id:")[2].strip())
+        self.wait_assigned()
+        return offsets
+
+    def log_folder(self) -> Path:
+        """The broker's own."""
+        return self._broker.data
+
+    def copy_words(self) -> list[str]:
+        """Copies that the broker takes for its own."""
+        return [
+            "tier", "run", "--adopt", "--topic", TOPIC, "--log-dir", str(self.log_folder()),
+            "--bootstrap-server", self._broker.bootstrap,
+        ]  # fmt: skip
+
+    def forget_local(self) -> str:
+        """By the broker's own retention, which also has the active segments roll; then they go."""
+        clients.change_broker(self._broker.bootstrap, 1, {_PACE: str(SEGMENT_BYTES * 100)})
+        clients.change_topic(self._broker.bootstrap, TOPIC, {**_TOPIC, **_NOTHING_LOCAL})
+        deadline_s = time.monotonic() + _DEADLINE_S
+        while self.local_bytes() or len(self.log_files()) > PARTITIONS:
+            if time.monotonic() > deadline_s:
+                raise EngineFailed("the broker did not delete its local copies")
+            time.sleep(_PAUSE_S)
+        return "kafka-configs --alter --add-config local.retention.ms=1000,local.retention.bytes=1"
+
+    def read_all(self, count: int) -> tuple[str, list[tuple[int, int, bytes]]]:
+        """By Kafka's console consumer, out of the tier through our plugins."""
+        rows = consume(self._jars, self._broker.bootstrap, TOPIC, count)
+        command = f"kafka-console-consumer --topic {TOPIC} --from-beginning --isolation-level"
+        return f"{command} read_committed", [
+            (partition, offset, value.encode()) for partition, offset, value in rows
+        ]
+
+    def append_metadata(self, place: int, values: Iterable[bytes]) -> None:
+        """As another broker of the cluster would."""
+        clients.append(self._broker.bootstrap, METADATA_TOPIC, place, values)
+
+    def metadata_flags(self) -> list[str]:
+        """The topic itself."""
+        return ["--bootstrap-server", self._broker.bootstrap]
+
+    def lose_metadata(self) -> str:
+        """While no service runs the broker's tier stands still, so it does not meet a void."""
+        clients.delete_topic(self._broker.bootstrap, METADATA_TOPIC)
+        settings = {"cleanup.policy": "delete", "retention.ms": "-1"}
+        clients.create_topic(self._broker.bootstrap, METADATA_TOPIC, _METADATA_PARTITIONS, settings)
+        return f"kafka-topics --delete --topic {METADATA_TOPIC}"
+
+    def before_rebuild(self) -> None:
+        """Nothing: events are written into the topic itself."""
+
+    def after_rebuild(self) -> None:
+        """What the service had kept was of the topic that is gone."""
+        self.forget_snapshots()
+        self.start_service()

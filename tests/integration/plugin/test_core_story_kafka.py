@@ -1,0 +1,27 @@
+"""A stock broker with both plugins: what is produced is tiered, trimmed, and read as it was."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.kafka.core_story import CoreStory
+
+if TYPE_CHECKING:
+    from tests.kafka.plugin_kafka import PluginKafka
+
+
+async def test_records_of_every_kind_when_tiered_and_trimmed_are_read_as_they_were_produced(
+    our_kafka: PluginKafka,
+) -> None:
+    """
+    Five codecs, headers, idempotent producers, transactions over several segments: all of it is
+    read back by aiokafka's consumer and Kafka's own, from anywhere, by time, in both levels.
+    """
+    await our_kafka.create_topic("orders", partitions=2)
+    story = CoreStory.of(our_kafka, "orders")
+    await story.produce()
+    await story.wait_until_in_the_tier_alone()
+    assert min(story.segments_of(story.aborted_through).values()) > 1
+    await story.assert_read()
+    bounds = await story.stock_consumer().bounds(0, 1)
+    assert bounds == [(0, end) for end in (await story.ends()).values()]

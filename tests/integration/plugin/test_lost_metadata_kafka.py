@@ -1,0 +1,181 @@
+"""
+The metadata topic is lost, and made anew out of the bucket, as `docs/operating.md` says it: the
+broker serves its tier again, with the service and with Kafka's own manager.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.metadata.events import SegmentUpdate
+from rlmm.metadata.segment import SegmentMetadata, SegmentState
+from tests.kafka.clients import until
+from tests.kafka.ledger import Ledger, Traffic
+from tests.kafka.node import CLEAN_STATUS, STARTED, TIERED
+from tests.kafka.plugin import our_storage
+from tests.kafka.plugin_kafka import plugin_kafka
+from tests.kafka.sidecar import CLEAN_STATUS as CLEAN_SIDECAR
+from tests.kafka.tiered import METADATA_PARTITIONS
+from tests.kafka.tools import METADATA_TOPIC
+from tests.support.operating_kafka import (
+    FOUND,
+    SLOW,
+    SPOKEN_FOR,
+    Operator,
+    assert_consumers_have,
+    folder_operator,
+    log_start,
+    quicken,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+    from pathlib import Path
+
+    from tests.kafka.jars import Jars
+    from tests.kafka.plugin_kafka import PluginKafka
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1_200)]
+
+TOPIC = "orders"
+FINISHED = SegmentState.COPY_SEGMENT_FINISHED
+TRIMMED_S = 90.0
+
+
+@pytest.fixture
+def kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginKafka]:
+    """A broker that copies slowly at first, so that jobs copy as well."""
+    folder = tmp_path / "ours"
+    storage = our_storage(plugins, folder / "tier")
+    with plugin_kafka(kafka_jars, folder, plugins, properties=SLOW, storage=storage) as started:
+        yield started
+
+
+def finished(kafka: PluginKafka) -> list[tuple[int, int]]:
+    """The ranges of all segments that the metadata topic has as finished, in order."""
+    events = [one.event for one in kafka.metadata_events(TOPIC)]
+    done = {one.id for one in events if isinstance(one, SegmentUpdate) and one.state is FINISHED}
+    return sorted(
+        (one.start_offset, one.last_offset)
+        for one in events
+        if isinstance(one, SegmentMetadata) and one.id in done
+    )
+
+
+def written(kafka: PluginKafka) -> dict[Path, int]:
+    """Every object of the topic, and when it was written."""
+    return {path: path.stat().st_mtime_ns for path in kafka.objects(TOPIC)}
+
+
+async def tier_of_both(kafka: PluginKafka, operator: Operator, traffic: Traffic) -> None:
+    """A tier that the broker and a job have filled, with nothing left at the broker."""
+    await kafka.create_topic(TOPIC, settings=SPOKEN_FOR)
+    await traffic.everything(8)
+    kafka.restart_broker()
+    await traffic.everything(8)
+    await operator.adopt(TOPIC, operator.of_both)
+    quicken(kafka)
+    await kafka.wait_until_trimmed(TOPIC, deadline_s=TRIMMED_S)
+
+
+async def lose_by_deletion(kafka: PluginKafka) -> None:
+    """
+    Somebody deletes the topic. A service that is started then does not make an empty one, and the
+    broker, started as well, gives nothing up: it would, of an empty one.
+    """
+    kafka.tools.topics("--delete", "--topic", METADATA_TOPIC)
+    await until(lambda: not kafka.local_segments(METADATA_TOPIC, 0), "its log is gone")
+    assert kafka.sidecar.stop() == CLEAN_SIDECAR
+    said = kafka.sidecar.log.position
+    kafka.sidecar.start()
+    kafka.restart_broker()
+    gone = "was there before and is gone: it is not created anew"
+    await until(
+        lambda: any(gone in line for line in kafka.sidecar.log.since(said)), "the service says so"
+    )
+    assert METADATA_TOPIC not in kafka.tools.topics("--list")
+    assert await log_start(kafka, TOPIC) == 0
+    assert kafka.sidecar.stop() == CLEAN_SIDECAR
+    kafka.tools.topics(
+        "--create", "--topic", METADATA_TOPIC, "--partitions", str(METADATA_PARTITIONS),
+        "--replication-factor", "1", "--config", "retention.ms=-1",
+        "--config", "cleanup.policy=delete",
+    )  # fmt: skip
+
+
+async def lose_by_disk(kafka: PluginKafka) -> None:
+    """The disk that had it is put back empty: the topic is there, with its id, and empty."""
+    assert kafka.sidecar.stop() == CLEAN_SIDECAR
+    assert kafka.node.stop() == CLEAN_STATUS
+    for folder in kafka.node.data.glob(f"{METADATA_TOPIC}-*"):
+        shutil.rmtree(folder)
+    kafka.node.start()
+
+
+async def rebuild(operator: Operator, snapshots: Path, file: Path) -> int:
+    """The commands of the page, while no service runs; how many segments came back."""
+    custom, at = ("--custom-metadata", "remote-size"), operator.of_cluster
+    known = ("--snapshot", str(snapshots))
+    made = await operator.told("rebuild", "--save", str(file), *custom, *known, *at, status=FOUND)
+    assert {fate for fate, count in made["segments"].items() if count} == {"missing"}, made
+    of_file = Operator(operator.kafka, ())
+    await of_file.told("rebuild", "--apply", str(file), "--dry-run", *at)
+    applied = await of_file.told("rebuild", "--apply", str(file), *at)
+    left = await operator.told("rebuild", *custom, *at)
+    assert left["segments"]["equal"] == applied["published"], left
+    return int(applied["published"])
+
+
+@pytest.mark.parametrize("lose", [lose_by_deletion, lose_by_disk])
+async def test_metadata_topic_when_lost_and_rebuilt_then_the_broker_serves_its_tier_again(
+    kafka: PluginKafka, tmp_path: Path, lose: Callable[[PluginKafka], Awaitable[None]]
+) -> None:
+    """
+    While the service is down a restarted broker changes nothing; with the rebuilt topic consumers
+    read all from offset 0, what was produced meanwhile is copied and nothing else, the audit is
+    clean; and Kafka's own manager reads the topic as well.
+    """
+    operator = folder_operator(kafka)
+    ledger = Ledger(TOPIC)
+    traffic = Traffic(kafka.login, ledger, random.Random(3))
+    await tier_of_both(kafka, operator, traffic)
+    before, ranges = written(kafka), finished(kafka)
+    await lose(kafka)
+    await traffic.plain(60)
+    assert await log_start(kafka, TOPIC) == 0
+    snapshots = kafka.sidecar.folder / "rlmm-data" / "snapshots"
+    assert await rebuild(operator, snapshots, tmp_path / "events.jsonl") == len(ranges)
+    # The topic that has its old id is another log all the same: snapshots of it would be believed.
+    snapshots.rename(tmp_path / "snapshots-of-before")
+    kafka.sidecar.start()
+    await assert_goes_on(kafka, ledger)
+    after = finished(kafka)
+    assert after[: len(ranges)] == ranges
+    assert {path: written(kafka)[path] for path in before} == before
+    await operator.audit()
+    await operator.told("verify", "--deep", *operator.of_cluster)
+
+    assert kafka.sidecar.stop() == CLEAN_SIDECAR
+    for name in ("class.name", "class.path"):
+        del kafka.node.properties[f"remote.log.metadata.manager.{name}"]
+    kafka.node.ready = (STARTED, TIERED)
+    kafka.restart_broker()
+    await traffic.plain(60)
+    await assert_goes_on(kafka, ledger)
+    assert finished(kafka)[: len(after)] == after
+    await operator.audit()
+
+
+async def assert_goes_on(kafka: PluginKafka, ledger: Ledger) -> None:
+    """The broker tiers, each record once, and consumers read everything from offset 0."""
+    await kafka.wait_until_trimmed(TOPIC, deadline_s=TRIMMED_S)
+    assert await log_start(kafka, TOPIC) == 0
+    await assert_consumers_have(kafka, ledger)
+    ranges = finished(kafka)
+    assert all(one[1] + 1 == other[0] for one, other in pairwise(ranges))
+    assert len(kafka.objects(TOPIC)) == len(ranges)

@@ -1,0 +1,327 @@
+"""
+A service that is away, knows nothing yet, or hangs, and what a stock broker makes of that.
+
+A broker that is asked to stop has 20 s, and a status of its own where that is not enough: `Node`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import shutil
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from broker_adapter.address import UnixAddress
+from broker_adapter.client import RemoteLogMetadataClient
+from tests.kafka.clients import end_offsets, until
+from tests.kafka.ledger import LEVELS, Ledger, Traffic, entry_of, read
+from tests.kafka.node import CLEAN_STATUS, PATIENT, ReservedPort
+from tests.kafka.plugin_kafka import plugin_kafka
+from tests.support.outage_accounts import ERRORS_A_SECOND_MAX
+from tests.support.plugin_outages import Story
+from tests.support.plugin_traffic import Clients
+from tests.support.segment_copies import Copies
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
+
+    from tests.kafka.jars import Jars
+    from tests.kafka.ledger import Entry
+    from tests.kafka.plugin_kafka import PluginKafka
+    from tests.kafka.sidecar import Sidecar
+
+DEADLINE_S = 60.0
+FETCHES_A_SECOND_MAX = 5
+"""Of one consumer; usually three. Without a pause in the plugin it would be a thousand."""
+NOT_READY_S = 2.0
+SEGMENT_RECORDS = 40
+
+
+@pytest.fixture
+def lonely_kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginKafka]:
+    """A broker with both plugins that was started without its service."""
+    folder = tmp_path / "lonely"
+    with plugin_kafka(
+        kafka_jars, folder, plugins, properties=PATIENT, is_sidecar_started=False
+    ) as kafka:
+        yield kafka
+
+
+@contextlib.contextmanager
+def hanging(sidecar: Sidecar) -> Iterator[None]:
+    """The service keeps its connections and does nothing, as one that swaps or is debugged."""
+    os.kill(sidecar.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(sidecar.pid, signal.SIGCONT)
+
+
+@contextlib.asynccontextmanager
+async def jumping_consumer(kafka: PluginKafka, place: TopicPartition) -> AsyncIterator[Any]:
+    """A consumer at offset 0, which would go to the end if its offset were said not to exist."""
+    client = AIOKafkaConsumer(**kafka.login.for_aiokafka(), auto_offset_reset="latest")
+    await client.start()
+    try:
+        client.assign([place])
+        client.seek(place, 0)
+        yield client
+    finally:
+        await client.stop()
+
+
+async def tiered_topic(kafka: PluginKafka, seed: int) -> Ledger:
+    """The topic `orders` with records of every kind, none of them with the broker itself."""
+    ledger = Ledger("orders")
+    await kafka.create_topic("orders")
+    await Traffic(kafka.login, ledger, random.Random(seed)).everything(10)
+    last = max(one.offset for one in ledger.entries)
+    await until(
+        lambda: Copies(kafka.metadata_events("orders")).end(0) > last, "all was copied",
+        deadline_s=DEADLINE_S,
+    )  # fmt: skip
+    await kafka.wait_until_trimmed("orders", deadline_s=DEADLINE_S)
+    return ledger
+
+
+async def require_all(kafka: PluginKafka, ledger: Ledger) -> None:
+    """Everything is read from offset 0, in both isolation levels."""
+    for level in LEVELS:
+        assert await read(kafka.login, ledger.topic, level) == ledger.expected(level, 0)
+
+
+def require_one_copy_each(kafka: PluginKafka, topic: str) -> None:
+    """Every segment was begun once and finished, and has its object."""
+    copies = Copies(kafka.metadata_events(topic))
+    assert copies.repeated() == {}
+    assert copies.open == set()
+    assert len(kafka.objects(topic)) == len(copies.finished)
+
+
+async def test_f106_zero_objects_when_metadata_was_not_ready_for_2_s_are_in_the_tier_kafka(
+    lonely_kafka: PluginKafka,
+) -> None:
+    """
+    Four segments wait for a service that is away for 2 s, then for one that knows no metadata for
+    2 s: nothing is written to the tier, and after that each segment once.
+    """
+    kafka, ledger = lonely_kafka, Ledger("orders")
+    await kafka.create_topic("orders")
+    traffic = Traffic(kafka.login, ledger, random.Random(106))
+    await traffic.plain(4 * SEGMENT_RECORDS)
+    assert len(kafka.local_segments("orders")) >= 4
+    written: list[Path] = []
+
+    async def stay() -> None:
+        begun_s = time.monotonic()
+
+        def is_over() -> bool:
+            written.extend(path for path in kafka.store.rglob("*") if path.is_file())
+            return time.monotonic() - begun_s >= NOT_READY_S
+
+        await until(is_over, "it was long enough")
+
+    await stay()
+    port = ReservedPort()
+    kafka.sidecar.bootstrap = f"127.0.0.1:{port.number}"  # where nobody is
+    kafka.sidecar.start()
+    await stay()
+    kafka.sidecar.stop()
+    port.release()
+    assert written == []
+    assert kafka.node.log.errors() == []
+    kafka.sidecar.bootstrap = kafka.bootstrap
+    kafka.sidecar.start()
+    await kafka.wait_until_trimmed("orders", deadline_s=DEADLINE_S)
+    await require_all(kafka, ledger)
+    require_one_copy_each(kafka, "orders")
+
+
+@pytest.mark.long
+async def test_f33_a_consumer_when_metadata_is_not_ready_fetches_5_times_a_second_at_most_kafka(
+    our_kafka: PluginKafka, caplog: pytest.LogCaptureFixture
+) -> None:
+    """
+    The service is gone, knows nothing, hangs: one consumer is answered some times a second, the
+    broker complains as often, its offset stays 0; and then it is given every record.
+    """
+    kafka = our_kafka
+    ledger = await tiered_topic(kafka, 33)
+    place = TopicPartition("orders", 0)
+    assert kafka.node.log.errors() == []
+
+    def attempts() -> int:
+        return sum("Unexpected error while fetching" in one.message for one in caplog.records)
+
+    async def paced(client: AIOKafkaConsumer) -> None:
+        """Let it try ten times more, and look how long that takes."""
+        fetching = asyncio.create_task(client.getmany(place, timeout_ms=int(1_000 * DEADLINE_S)))
+        caplog.clear()
+        await until(lambda: attempts() >= 1, "it was refused", deadline_s=DEADLINE_S)
+        met, position, begun_s = attempts(), kafka.node.log.position, time.monotonic()
+        await until(lambda: attempts() >= met + 10, "it tried again", deadline_s=DEADLINE_S)
+        seconds = time.monotonic() - begun_s
+        errors = len(kafka.node.log.errors(position))
+        fetching.cancel()
+        assert (attempts() - met) / seconds < FETCHES_A_SECOND_MAX
+        assert errors / seconds < FETCHES_A_SECOND_MAX
+        assert await client.position(place) == 0
+
+    found: list[Entry] = []
+    port = ReservedPort()
+    kafka.sidecar.kill()
+    async with jumping_consumer(kafka, place) as client:
+        await paced(client)
+        kafka.sidecar.bootstrap = f"127.0.0.1:{port.number}"
+        kafka.sidecar.start()
+        await paced(client)
+        with hanging(kafka.sidecar):
+            await paced(client)
+        kafka.sidecar.kill()
+        kafka.sidecar.bootstrap = kafka.bootstrap
+        kafka.sidecar.start()
+        wanted = ledger.expected("read_uncommitted", 0)
+        async with asyncio.timeout(DEADLINE_S):
+            while len(found) < len(wanted):
+                for batch in (await client.getmany(place, timeout_ms=200)).values():
+                    found += map(entry_of, batch)
+    port.release()
+    assert found == wanted
+
+
+@pytest.mark.long
+async def test_broker_when_its_sidecar_hangs_ends_every_fetch_stops_promptly_and_goes_on_kafka(
+    our_kafka: PluginKafka,
+) -> None:
+    """
+    Answers stop while the connection stands: readers of the tier are answered by their deadlines,
+    producers and readers of local records notice nothing, the broker stops in order; all goes on
+    afterwards, both where the broker stayed and where it was started meanwhile.
+    """
+    kafka = our_kafka
+    await kafka.create_topic("orders")
+    clients = Clients(kafka.login, "orders", random.Random(5), is_transactional=False)
+    async with clients:
+        story = Story(kafka, clients)
+
+        async def hang() -> None:
+            position, begun_s = kafka.node.log.position, time.monotonic()
+            clients.writing.allow(3 * SEGMENT_RECORDS)
+            await story.until(lambda: len(kafka.tiering_errors(position)) >= 20, "readers met it")
+            assert 20 / (time.monotonic() - begun_s) < ERRORS_A_SECOND_MAX
+            await clients.writing.finished()
+            last = max(one.offset for one in clients.ledger.entries)
+            tail = await read(kafka.login, "orders", "read_uncommitted", first=last)
+            assert tail[:1] == clients.ledger.expected("read_uncommitted", 0, last)[:1]
+
+        clients.writing.allow(3 * SEGMENT_RECORDS)
+        await story.settled()
+        with hanging(kafka.sidecar):
+            await hang()
+        await story.settled()
+        with hanging(kafka.sidecar):
+            await hang()
+            assert await story.end_broker() == CLEAN_STATUS
+            await story.start_broker()
+        await story.settled()
+        assert await story.steady() == []
+    assert story.wrong() == []
+
+
+async def answers(kafka: PluginKafka) -> dict[str, object]:
+    """What the service tells of `orders-0`: its segments, and who holds each of its offsets."""
+    partition = kafka.user_partition("orders")
+    async with RemoteLogMetadataClient(UnixAddress(kafka.sidecar.socket)) as client:
+        segments = [one async for one in client.list_segments(partition)]
+        epoch = max(epoch for one in segments for epoch, _ in one.epochs)
+        behind = max(one.last_offset for one in segments) + 2
+        return {
+            "segments": sorted(segments, key=lambda one: str(one.id)),
+            "holders": [await client.segment_for(partition, epoch, at) for at in range(behind)],
+            "highest": await client.highest_offset(partition, epoch),
+            "size": await client.remote_log_size(partition, epoch),
+        }
+
+
+@pytest.mark.long
+async def test_answers_when_the_sidecar_starts_from_a_snapshot_or_from_nothing_are_the_same_kafka(
+    our_kafka: PluginKafka,
+) -> None:
+    """
+    Stopped and killed, it goes on from its snapshot; without its folder it reads the whole topic:
+    the same segments for every offset, and the same records for consumers.
+    """
+    kafka, sidecar = our_kafka, our_kafka.sidecar
+    ledger = await tiered_topic(kafka, 9)
+    before = await answers(kafka)
+
+    async def begun_again() -> bool:
+        """Whether the service read the topic from its beginning."""
+        position = sidecar.log.position
+        sidecar.start()
+        assert await answers(kafka) == before
+        await require_all(kafka, ledger)
+        return any("reading from offset 0," in line for line in sidecar.log.since(position))
+
+    sidecar.stop()
+    assert not await begun_again()
+    sidecar.kill()
+    assert not await begun_again()
+    sidecar.kill()
+    shutil.rmtree(sidecar.folder / "rlmm-data")
+    assert await begun_again()
+    assert kafka.tiering_errors() == []
+    require_one_copy_each(kafka, "orders")
+
+
+@pytest.mark.long
+async def test_records_when_broker_started_without_a_sidecar_are_tiered_once_it_is_there_kafka(
+    lonely_kafka: PluginKafka,
+) -> None:
+    """
+    The broker starts alone, takes records and gives them back; the service comes, tiers them, goes;
+    the broker is started alone once more; it comes again: each segment is copied once, all is read.
+    """
+    kafka, ledger = lonely_kafka, Ledger("orders")
+    traffic = Traffic(kafka.login, ledger, random.Random(2))
+    await kafka.create_topic("orders")
+    for _ in range(2):
+        first = (await end_offsets(kafka.login, "orders", 1))[0]
+        await traffic.everything(5)
+        for level in LEVELS:  # what the broker has itself
+            local = await read(kafka.login, "orders", level, first=first)
+            assert local == ledger.expected(level, 0, first)
+        kafka.sidecar.start()
+        await kafka.wait_until_trimmed("orders", deadline_s=DEADLINE_S)
+        await require_all(kafka, ledger)
+        kafka.sidecar.kill()
+        assert kafka.node.stop() == CLEAN_STATUS
+        kafka.node.start()
+    kafka.sidecar.start()
+    await require_all(kafka, ledger)
+    require_one_copy_each(kafka, "orders")
+
+
+@pytest.mark.long
+async def test_a_topic_when_deleted_while_the_sidecar_is_away_leaves_nothing_in_the_tier_kafka(
+    our_kafka: PluginKafka,
+) -> None:
+    """The one listing that a broker asks for waits for the service, and every object goes."""
+    kafka = our_kafka
+    await tiered_topic(kafka, 3)
+    count = len(kafka.objects("orders"))
+    kafka.sidecar.kill()
+    await kafka.delete_topic("orders")
+    assert len(kafka.objects("orders")) == count
+    kafka.sidecar.start()
+    await kafka.wait_until_deleted("orders", count, deadline_s=DEADLINE_S)
+    assert [path for path in kafka.store.rglob("*") if path.is_file()] == []
+    assert kafka.tiering_errors() == []

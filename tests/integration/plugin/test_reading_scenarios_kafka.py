@@ -1,0 +1,150 @@
+"""
+Failure scenarios of reading, by their numbers, on stock brokers with our plugins: what consumers
+are told while the metadata or the store cannot be asked, and behind an unclean election.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING
+
+import pytest
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import KafkaError
+
+from tests.kafka.clients import produce
+from tests.kafka.ledger import offset_at
+from tests.kafka.process import ProcessFailed
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.kafka.login import Login
+    from tests.kafka.plugin_kafka import PluginKafka
+
+pytestmark = pytest.mark.long
+
+RECORDS = [b"%04d" % number + b"x" * 496 for number in range(60)]
+SEGMENTS = 3
+"""Two full ones of 28 records, and one that is rolled because it is old."""
+DEADLINE_S = 60.0
+BEGAN_MS = 1_700_000_000_000
+REFUSALS = 4
+"""Of a consumer, before it is believed that it only waits."""
+GET_OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
+EARLIEST, EARLIEST_LOCAL, LATEST_TIERED = "-2", "-4", "-5"
+
+
+async def tiered(kafka: PluginKafka) -> None:
+    """A topic of which the broker has nothing but the end, its records a millisecond apart."""
+    await kafka.create_topic("orders")
+    await produce(kafka.login, "orders", RECORDS, timestamp_ms=BEGAN_MS)
+    await kafka.wait_until_tiered("orders", SEGMENTS, deadline_s=DEADLINE_S)
+    await kafka.wait_until_trimmed("orders", deadline_s=DEADLINE_S)
+
+
+@contextlib.asynccontextmanager
+async def jumpy_consumer(login: Login) -> AsyncIterator[AIOKafkaConsumer]:
+    """A consumer at offset 0 that goes to the end where it is told that 0 is out of range."""
+    client = AIOKafkaConsumer(**login.for_aiokafka(), auto_offset_reset="latest")
+    await client.start()
+    try:
+        client.assign([PLACE])
+        client.seek(PLACE, 0)
+        yield client
+    finally:
+        await client.stop()
+
+
+PLACE = TopicPartition("orders", 0)
+
+
+async def refused(kafka: PluginKafka, client: AIOKafkaConsumer) -> None:
+    """Let a consumer ask until the broker has refused it some times; it stays where it is."""
+    position = kafka.node.log.position
+    async with asyncio.timeout(DEADLINE_S):
+        while len(kafka.tiering_errors(position)) < REFUSALS:
+            assert await client.getmany(PLACE, timeout_ms=200) == {}
+            assert await client.position(PLACE) == 0
+
+
+async def read_on(client: AIOKafkaConsumer) -> list[bytes | None]:
+    """What the same consumer is given from where it stands."""
+    found: list[bytes | None] = []
+    async with asyncio.timeout(DEADLINE_S):
+        while len(found) < len(RECORDS):
+            for batch in (await client.getmany(PLACE, timeout_ms=200)).values():
+                found += [record.value for record in batch]
+    return found
+
+
+async def test_f111_consumer_when_metadata_or_data_cannot_be_had_then_it_waits_and_never_jumps(
+    our_kafka: PluginKafka,
+) -> None:
+    """
+    F111: a consumer that would go to the end at the first "out of range" stays at offset 0 while
+    the service is away, and while the store is, and then reads everything.
+    """
+    await tiered(our_kafka)
+    our_kafka.sidecar.kill()
+    async with jumpy_consumer(our_kafka.login) as client:
+        await refused(our_kafka, client)
+        our_kafka.sidecar.start()
+        assert await read_on(client) == RECORDS
+    our_kafka.restart_broker()  # it has kept indexes, and the plugin blocks
+    away = our_kafka.store.with_name("away")
+    our_kafka.store.rename(away)
+    async with jumpy_consumer(our_kafka.login) as client:
+        await refused(our_kafka, client)
+        away.rename(our_kafka.store)
+        assert await read_on(client) == RECORDS
+
+
+async def test_f112_offsets_when_the_metadata_cannot_be_asked_then_no_answer_from_local_data_alone(
+    our_kafka: PluginKafka,
+) -> None:
+    """
+    F112: the offset of a time that lies in the tier is an error while nobody can say where, never
+    the first local record, and so is the last one of the tier; the earliest one stays the tier's.
+    """
+    await tiered(our_kafka)
+    wanted = 10
+    our_kafka.sidecar.kill()
+    our_kafka.restart_broker()  # it has kept nothing of what it knew
+    for _ in range(2):
+        with pytest.raises(KafkaError):
+            await offset_at(our_kafka.login, "orders", BEGAN_MS + wanted)
+    local = len(RECORDS)
+    assert await specials(our_kafka) == {EARLIEST: 0, EARLIEST_LOCAL: local, LATEST_TIERED: None}
+    our_kafka.sidecar.start()
+    async with asyncio.timeout(DEADLINE_S):
+        while (told := await offset_or_error(our_kafka.login, BEGAN_MS + wanted)) is None:
+            pass  # the broker paces who asks
+        assert told == wanted
+        while (found := await specials(our_kafka))[LATEST_TIERED] is None:
+            pass  # each is a process
+    assert found == {EARLIEST: 0, EARLIEST_LOCAL: local, LATEST_TIERED: local - 1}
+
+
+async def offset_or_error(login: Login, timestamp_ms: int) -> int | None:
+    """What the broker tells of a time, nothing where it refuses."""
+    with contextlib.suppress(KafkaError):
+        return await offset_at(login, "orders", timestamp_ms)
+    return None
+
+
+async def specials(kafka: PluginKafka) -> dict[str, int | None]:
+    """What the broker tells of the special times."""
+    specs = (EARLIEST, EARLIEST_LOCAL, LATEST_TIERED)
+    return {spec: await asyncio.to_thread(offset_of, kafka, spec) for spec in specs}
+
+
+def offset_of(kafka: PluginKafka, spec: str) -> int | None:
+    """What the broker tells of one of the special times; nothing where it refuses."""
+    where = ("--topic", "orders", "--partitions", "0", "--time", spec)
+    with contextlib.suppress(ProcessFailed):
+        said = kafka.tools.run(GET_OFFSETS, *where).strip()
+        if said:
+            return int(said.rpartition(":")[2])
+    return None

@@ -1,0 +1,282 @@
+"""
+Failure scenarios of copying and deleting, by their numbers, on a stock broker with our plugins: its
+store refuses, cuts and holds up requests, and the broker itself is killed in the middle.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.metadata.events import PartitionDelete
+from rlmm.metadata.ids import TopicIdPartition, Uuid
+from rlmm.metadata.segment import SegmentMetadata, SegmentState
+from tests.kafka.clients import produce, until
+from tests.kafka.faulty_store import Fault, FaultyStore, faulty_store
+from tests.kafka.ledger import read
+from tests.kafka.node import kafka_id
+from tests.kafka.plugin import our_bucket, our_manager
+from tests.kafka.plugin_kafka import PluginKafka, plugin_kafka
+from tests.kafka.stock_manager import StockRefused
+from tests.support.builders import delete_started, finished, segment_id, started
+from tests.support.operating_kafka import FOUND, Operator
+from tests.support.s3_servers import BUCKET
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from rlmm.metadata.events import SegmentUpdate
+    from rlmm.metadata.ids import SegmentId
+    from tests.kafka.fixtures import StockPeers
+    from tests.kafka.jars import Jars
+    from tests.kafka.stock_manager import StockPeer
+
+RECORDS = [b"%04d" % number + b"x" * 496 for number in range(60)]
+SEGMENTS = 3
+"""At least: two full ones of 28 records, and one that is rolled because it is old."""
+DEADLINE_S = 60.0
+CS, CF, DS, DF = SegmentState
+LOG_IS_WRITTEN = r"^(PUT|POST) \S+\.log"
+INDEXES_ARE_WRITTEN = r"^(PUT|POST) \S+\.indexes"
+DELETION = r"^(DELETE |POST \S+\?delete)"
+OLD_LEADER = 9
+AT_ONCE = ("--copy-older-than", "1ms", "--delete-older-than", "1ms", "--output", "json")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[FaultyStore]:
+    """The bucket."""
+    with faulty_store(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def kafka(
+    kafka_jars: Jars, plugins: Path, store: FaultyStore, tmp_path: Path
+) -> Iterator[PluginKafka]:
+    """A broker whose tier is that bucket."""
+    storage = our_bucket(plugins, store.endpoint, BUCKET)
+    with plugin_kafka(kafka_jars, tmp_path / "ours", plugins, storage=storage) as made:
+        yield made
+
+
+@pytest.fixture
+def peer_at(plugins: Path, stock_peer: StockPeers) -> Callable[[PluginKafka], StockPeer]:
+    """Starts our plugin as another broker of the same cluster has it."""
+
+    def begin(kafka: PluginKafka) -> StockPeer:
+        settings = our_manager(plugins, kafka.sidecar.address)
+        configuration = {
+            "manager.class.name": settings["remote.log.metadata.manager.class.name"],
+            "manager.class.path": settings["remote.log.metadata.manager.class.path"],
+            "cluster.id": kafka.node.cluster_id,
+            "sidecar.address": kafka.sidecar.address,
+        }
+        return stock_peer(kafka.bootstrap, broker_id=OLD_LEADER, settings=configuration)
+
+    return begin
+
+
+def events_of(kafka: PluginKafka) -> list[SegmentMetadata | SegmentUpdate]:
+    """The events of the topic, in their order."""
+    events = [one.event for one in kafka.metadata_events("orders")]
+    return [one for one in events if not isinstance(one, PartitionDelete)]
+
+
+def lives(kafka: PluginKafka) -> dict[SegmentId, list[SegmentState]]:
+    """What each segment of the topic went through."""
+    found: dict[SegmentId, list[SegmentState]] = {}
+    for one in events_of(kafka):
+        found.setdefault(one.id, []).append(one.state)
+    return found
+
+
+def assert_copied_once(kafka: PluginKafka) -> set[str]:
+    """Every record is in one finished copy, and in no other; the ids of these."""
+    copied = {one for one, states in lives(kafka).items() if CF in states}
+    ranges = sorted(
+        (one.start_offset, one.last_offset)
+        for one in events_of(kafka)
+        if isinstance(one, SegmentMetadata) and one.id in copied
+    )
+    behind = 0
+    for first, last in ranges:
+        assert first == behind, ranges
+        behind = last + 1
+    assert behind == len(RECORDS)
+    return {str(one.uuid) for one in copied}
+
+
+async def until_event(kafka: PluginKafka, state: SegmentState, count: int = 1) -> None:
+    """Wait until so many events of a state are in the topic."""
+    await until(
+        lambda: kafka.segments_that_reached("orders", state) >= count,
+        f"{count} events of {state.name}",
+        deadline_s=DEADLINE_S,
+    )
+
+
+async def assert_tiered_whole(kafka: PluginKafka) -> None:
+    """Everything is copied, local segments go, and consumers are given all of it."""
+    await kafka.wait_until_tiered("orders", SEGMENTS, deadline_s=DEADLINE_S)
+    await kafka.wait_until_trimmed("orders", deadline_s=DEADLINE_S)
+    found = await read(kafka.login, "orders", "read_uncommitted")
+    assert [one.value for one in found] == RECORDS
+
+
+async def test_f57_finish_when_an_old_leader_is_late_then_refused_and_its_successors_is_read(
+    our_kafka: PluginKafka, peer_at: Callable[[PluginKafka], StockPeer]
+) -> None:
+    """F57: the copy that a lost leader ends late is told to it, and takes nobody's place."""
+    await our_kafka.create_topic("orders")
+    await produce(our_kafka.login, "orders", RECORDS[:1])
+    partition = our_kafka.user_partition("orders")
+    late = segment_id("late", partition)
+    peer = peer_at(our_kafka)
+    peer.assign(partition)
+    await until(lambda: peer.is_ready(partition), "the old leader is ready")
+    peer.add(started(late, 0, 27, {0: 0}, broker_id=OLD_LEADER))
+    peer.assign(follows=(partition,))
+    await produce(our_kafka.login, "orders", RECORDS[1:])
+    await our_kafka.wait_until_tiered("orders", SEGMENTS, deadline_s=DEADLINE_S)
+    with pytest.raises(StockRefused, match="copied-by-another") as refused:
+        peer.update(finished(late, broker_id=OLD_LEADER))
+    assert refused.value.java_class.endswith(".RemoteStorageException")
+    assert lives(our_kafka)[late] == [CS]
+    successor = peer.lookup(partition, 0, 5)
+    assert successor is not None
+    assert successor.id != late
+    await assert_tiered_whole(our_kafka)
+
+
+@pytest.mark.long
+async def test_f60_f104_custom_metadata_when_a_segment_is_deleted_then_kept_to_its_end(
+    our_kafka: PluginKafka, peer_at: Callable[[PluginKafka], StockPeer]
+) -> None:
+    """
+    F104: what the storage side returns is in the finish, and in both events of the deletion. F60:
+    it is also where somebody's deletion does not say it.
+    """
+    await our_kafka.create_topic("orders")
+    await produce(our_kafka.login, "orders", RECORDS)
+    await assert_tiered_whole(our_kafka)
+    custom = {one.id: one.custom_metadata for one in events_of(our_kafka) if one.state is CF}
+    assert len(custom) >= SEGMENTS
+    assert all(custom.values())
+    await our_kafka.delete_topic("orders")
+    await our_kafka.wait_until_deleted("orders", len(custom), deadline_s=DEADLINE_S)
+    for event in events_of(our_kafka):
+        if event.state in {DS, DF}:
+            assert event.custom_metadata == custom[event.id]
+
+    others = TopicIdPartition(Uuid.parse(kafka_id()), "others", 0)
+    one = segment_id("one", others)
+    peer = peer_at(our_kafka)
+    peer.assign(others)
+    await until(lambda: peer.is_ready(others), "it is ready")
+    peer.add(started(one))
+    peer.update(finished(one, custom_metadata=b"\x01\x02"))
+    peer.update(delete_started(one))
+    (found,) = peer.list(others)
+    assert (found.state, found.custom_metadata) == (DS, b"\x01\x02")
+
+
+@pytest.mark.long
+async def test_f102_copy_when_the_broker_is_killed_in_it_then_made_anew_and_the_old_one_is_stuck(
+    kafka: PluginKafka, store: FaultyStore
+) -> None:
+    """
+    F102: a broker that dies between start and finish copies the segment again, under a new id, and
+    what it had begun is told to whom it concerns. Nothing of it counts as copied.
+    """
+    store.faults[LOG_IS_WRITTEN] = Fault.HELD
+    await kafka.create_topic("orders")
+    await produce(kafka.login, "orders", RECORDS)
+    await until(lambda: bool(store.met), "an upload is under way", deadline_s=DEADLINE_S)
+    ((cut, states),) = lives(kafka).items()
+    assert states == [CS]
+    kafka.node.kill()
+    store.faults.clear()
+    kafka.node.start()
+    await assert_tiered_whole(kafka)
+    found = lives(kafka)
+    assert found[cut] == [CS]
+    assert_copied_once(kafka)
+    assert not [key for key in store.objects() if str(cut.uuid) in key]
+    operator = Operator(kafka, ())
+    told = await operator("stuck", *operator.of_cluster, *AT_ONCE)
+    findings = {one["fields"]["segment_id"]: one for one in told.expect(FOUND).document["items"]}
+    assert findings[str(cut.uuid)]["code"] == "COPY-ABANDONED"
+
+
+@pytest.mark.parametrize("fault", [Fault.DENIED, pytest.param(Fault.CUT, marks=pytest.mark.long)])
+async def test_f108_upload_when_it_fails_half_way_then_nothing_is_left_and_it_is_made_anew(
+    kafka: PluginKafka, store: FaultyStore, fault: Fault
+) -> None:
+    """
+    F108: what cannot be repeated ends with DS and DF; what can, with CS alone. Either way no object
+    stays of it, and the segment is copied under a new id once the store takes it.
+    """
+    store.faults[INDEXES_ARE_WRITTEN] = fault
+    await kafka.create_topic("orders")
+    await produce(kafka.login, "orders", RECORDS)
+    if fault is Fault.DENIED:
+        await until_event(kafka, DF)
+    else:
+        await until_event(kafka, CS, 2)
+    failed = next(iter(lives(kafka)))
+    store.faults.clear()
+    await assert_tiered_whole(kafka)
+    found = lives(kafka)
+    assert found[failed] == ([CS, DS, DF] if fault is Fault.DENIED else [CS])
+    copied = assert_copied_once(kafka)
+    await until(
+        lambda: all(any(one in key for one in copied) for key in store.objects()),
+        "nothing was left of what failed",
+    )
+    assert len(store.objects()) == 3 * len(copied)
+
+
+@pytest.mark.long
+async def test_f116_topic_when_its_broker_is_killed_while_deleting_it_then_listed_until_it_is_gone(
+    kafka: PluginKafka, store: FaultyStore
+) -> None:
+    """
+    F116: Kafka does not go on with a deletion that its broker did not live to end. What is left is
+    listed, with bytes and the last event, and goes when that is asked for.
+    """
+    await kafka.create_topic("orders")
+    await produce(kafka.login, "orders", RECORDS)
+    await assert_tiered_whole(kafka)
+    topic_id = kafka.topic_id("orders")
+    sizes = [one.size_bytes for one in events_of(kafka) if isinstance(one, SegmentMetadata)]
+    store.faults[DELETION] = Fault.HELD
+    await kafka.delete_topic("orders")
+    await until(lambda: bool(store.met), "the deletion is under way", deadline_s=DEADLINE_S)
+    kafka.node.kill()
+    store.faults.clear()
+    kafka.node.start()
+    left = lives(kafka)
+    assert all(states[:2] == [CS, CF] for states in left.values())
+    assert any(DS in states for states in left.values())
+    assert not any(DF in states for states in left.values())
+    address = ("--store", f"s3://{BUCKET}", "--endpoint", store.endpoint, "--path-style")
+    operator = Operator(kafka, address)
+    told = await operator("stuck", *operator.of_cluster, *AT_ONCE)
+    found = told.expect(FOUND).document["items"]
+    stalled = [one["fields"] for one in found if one["code"] == "DELETE-STALLED"]
+    assert {one["segment_id"] for one in stalled} == {
+        str(one.uuid) for one, states in left.items() if DS in states
+    }
+    (gone,) = [one["fields"] for one in found if one["code"] == "TOPIC-GONE"]
+    assert gone["topic_id"] == str(topic_id)
+    assert (gone["segments"], gone["size_bytes"]) == (len(sizes), sum(sizes))
+    assert gone["last_event_ms"] == max(one.event_timestamp_ms for one in events_of(kafka))
+    done = await operator.tier("expire", *operator.of_cluster, "--deleted-topics", "--apply")
+    done.expect()
+    assert all(states[-1] is DF for states in lives(kafka).values())
+    assert [key for key in store.objects() if key.startswith("orders-")] == []
+    told = await operator("stuck", *operator.of_cluster, *AT_ONCE)
+    assert told.expect().document["items"] == []

@@ -1,0 +1,86 @@
+"""The service beside a stock broker, ended and started again while records are written and read."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.kafka.node import PATIENT
+from tests.kafka.plugin_kafka import plugin_kafka
+from tests.support.outage_plans import BROKER_OUTAGES, SIDECAR_OUTAGES, Outage, plan
+from tests.support.plugin_outages import Story
+from tests.support.plugin_traffic import Clients
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from tests.kafka.jars import Jars
+    from tests.kafka.plugin_kafka import PluginKafka
+
+
+def new_seed() -> int:
+    """Another one each time; it is told where a test fails."""
+    return random.SystemRandom().randrange(100_000)
+
+
+async def outlived(kafka: PluginKafka, seed: int, count: int, outages: Sequence[Outage]) -> Story:
+    """A topic that lived through so many outages, and all that has to hold then."""
+    steps = plan(seed, count, outages)
+    is_transactional = not any(one.ends_broker for one in outages)
+    await kafka.create_topic("orders")
+    chance = random.Random(seed)
+    clients = Clients(kafka.login, "orders", chance, is_transactional=is_transactional)
+    async with clients:
+        story = Story(kafka, clients)
+        await story.carry_out(steps)
+        assert await story.steady() == [], (seed, steps)
+    assert story.wrong() == [], (seed, steps)
+    still_open = story.copies().open
+    assert await story.listed_as_open() == (still_open, still_open)
+    return story
+
+
+@pytest.fixture
+def lasting_kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginKafka]:
+    """A broker that nobody ends, beside its service."""
+    with plugin_kafka(kafka_jars, tmp_path / "ours", plugins, properties=PATIENT) as kafka:
+        yield kafka
+
+
+async def test_records_when_the_sidecar_is_killed_3_times_are_all_read_and_none_is_copied_twice(
+    lasting_kafka: PluginKafka,
+) -> None:
+    """
+    SIGKILL while records are copied, written and read: two consumers go on, one of each isolation
+    level, and every segment has one copy.
+    """
+    story = await outlived(lasting_kafka, 4, 3, [Outage.SIDECAR_KILLED])
+    assert story.account.cut == story.copies().open == set()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1_200)
+async def test_records_when_the_sidecar_is_ended_20_times_are_all_read_and_none_is_copied_twice(
+    lasting_kafka: PluginKafka,
+) -> None:
+    """Killed, stopped, and killed with its folder lost, at moments that another seed decides."""
+    story = await outlived(lasting_kafka, new_seed(), 20, SIDECAR_OUTAGES)
+    assert story.account.cut == story.copies().open == set()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1_200)
+@pytest.mark.parametrize(
+    "outages", [BROKER_OUTAGES, BROKER_OUTAGES + SIDECAR_OUTAGES], ids=["broker", "either"]
+)
+async def test_records_when_broker_and_sidecar_are_ended_are_all_read_and_cut_copies_are_listed(
+    our_kafka: PluginKafka, outages: Sequence[Outage]
+) -> None:
+    """
+    The broker that has the metadata topic goes down, in order or not, also together with the
+    service: nothing is copied twice but what the broker did not finish, and that is listed.
+    """
+    await outlived(our_kafka, new_seed(), 9, outages)

@@ -1,0 +1,181 @@
+"""Spark and a broker on our plugins share a tier: what the one copies the other reads."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.metadata.segment import SegmentState
+from tests.kafka.clients import until
+from tests.kafka.ledger import LEVELS, Ledger, Traffic, read
+from tests.kafka.plugin import our_bucket, our_storage
+from tests.kafka.plugin_kafka import plugin_kafka
+from tests.support.operating_kafka import (
+    FOUND,
+    SLOW,
+    SPOKEN_FOR,
+    assert_consumers_have,
+    assert_java_has,
+    assert_spark_has,
+    bucket_operator,
+    folder_operator,
+    log_start,
+    quicken,
+    written_by_jobs,
+)
+from tests.support.s3_servers import BUCKET, moto_server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.kafka.jars import Jars
+    from tests.kafka.plugin_kafka import PluginKafka
+    from tests.support.operating_kafka import Operator
+
+TOPIC = "orders"
+PREFIX = "kafka/"
+PARTITIONS = (0, 1)
+LONG_S = 1_200
+"""A machine with much else to do takes ten times as long."""
+TRIMMED_S = 90.0
+
+
+@pytest.fixture
+def slow_kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginKafka]:
+    """A broker that copies slowly, so that jobs find something left to copy."""
+    storage = our_storage(plugins, tmp_path / "ours" / "tier")
+    with plugin_kafka(
+        kafka_jars, tmp_path / "ours", plugins, properties=SLOW, storage=storage
+    ) as kafka:
+        yield kafka
+
+
+@pytest.fixture
+def slow_kafka_with_bucket(
+    kafka_jars: Jars, plugins: Path, tmp_path: Path
+) -> Iterator[tuple[PluginKafka, Operator]]:
+    """The same with a bucket, and who works on it."""
+    with moto_server(tmp_path) as server:
+        storage = our_bucket(plugins, server.endpoint, BUCKET, prefix=PREFIX)
+        with plugin_kafka(
+            kafka_jars, tmp_path / "ours", plugins, properties=SLOW, storage=storage
+        ) as kafka:
+            yield kafka, bucket_operator(kafka, server.endpoint, PREFIX)
+
+
+@pytest.mark.timeout(LONG_S)
+async def test_topic_when_a_spark_job_tiers_it_then_stock_consumers_read_it_through_our_plugins(
+    slow_kafka: PluginKafka,
+) -> None:
+    """
+    Five codecs, transactions with aborts, a change of the leader epoch: copied by Spark, told to
+    the service that the broker asks, deleted locally by the broker's own retention, and read from
+    offset 0, by isolation level and by time. Nobody's segment is left over.
+    """
+    kafka, operator = slow_kafka, folder_operator(slow_kafka)
+    await kafka.create_topic(TOPIC, settings=SPOKEN_FOR)
+    ledger = Ledger(TOPIC)
+    traffic = Traffic(kafka.login, ledger, random.Random(1))
+    await traffic.everything(8)
+    kafka.restart_broker()
+    await traffic.everything(8)
+    await operator.adopt(TOPIC, operator.of_both)
+    quicken(kafka)
+    await kafka.wait_until_trimmed(TOPIC, deadline_s=TRIMMED_S)
+    assert len(written_by_jobs(kafka, TOPIC)) >= 3
+    await assert_consumers_have(kafka, ledger)
+    await operator.audit()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(LONG_S)
+async def test_bucket_when_broker_and_job_both_fill_it_then_everybody_reads_all_of_it(
+    slow_kafka_with_bucket: tuple[PluginKafka, Operator], tmp_path: Path
+) -> None:
+    """
+    Two partitions, some leader epochs; the job reads and writes the cluster's own topic, without
+    the service. Consumers of Python and Java and Spark's data source, by the listing and by a
+    frozen plan, give what was produced; audit and verification find nothing, nothing has expired.
+    """
+    kafka, operator = slow_kafka_with_bucket
+    await kafka.create_topic(TOPIC, partitions=len(PARTITIONS), settings=SPOKEN_FOR)
+    ledger = Ledger(TOPIC)
+    traffic = Traffic(kafka.login, ledger, random.Random(2), partitions=len(PARTITIONS))
+    for _ in range(2):
+        await traffic.everything(8)
+        kafka.restart_broker()
+    await traffic.everything(8)
+    await operator.adopt(TOPIC, operator.of_cluster)
+    copied = written_by_jobs(kafka, TOPIC)
+    assert {one.id.partition.partition for one in copied} == {*PARTITIONS}
+    assert len({epoch for one in copied for epoch, _ in one.epochs}) >= 2
+    quicken(kafka)
+    for partition in PARTITIONS:
+        await kafka.wait_until_trimmed(TOPIC, partition, deadline_s=TRIMMED_S)
+    await operator.audit()
+    await operator.told("verify", "--deep", *operator.of_cluster)
+    for partition in PARTITIONS:
+        await assert_consumers_have(kafka, ledger, partition)
+    await assert_java_has(kafka, ledger)
+    plan = str(tmp_path / "plan.json")
+    saved = await operator.tier("export", "--topic", TOPIC, "--save", plan, *operator.of_cluster)
+    saved.expect()
+    await assert_spark_has(operator, [ledger], tmp_path / "spark", {}, {"plan": plan})
+    await assert_nothing_expired(operator, finished(kafka))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(LONG_S)
+async def test_bucket_when_the_brokers_retention_deletes_from_it_then_the_audit_stays_clean(
+    our_kafka_with_bucket: tuple[PluginKafka, str],
+) -> None:
+    """What the broker has given up is gone from metadata and bucket, and nothing more is due."""
+    kafka, endpoint = our_kafka_with_bucket
+    operator = bucket_operator(kafka, endpoint)
+    await kafka.create_topic(TOPIC)
+    ledger = Ledger(TOPIC)
+    await Traffic(kafka.login, ledger, random.Random(4)).everything(8)
+    await kafka.wait_until_trimmed(TOPIC, deadline_s=TRIMMED_S)
+    await operator.audit()
+    await kafka.expire(TOPIC, 16_000)
+    await kafka.wait_until_deleted(TOPIC, 2, deadline_s=TRIMMED_S)
+    await until(lambda: is_settled(kafka), "what was begun to be deleted is deleted")
+    await operator.audit()
+    await operator.told("verify", "--deep", *operator.of_cluster)
+    deleted = kafka.segments_that_reached(TOPIC, SegmentState.DELETE_SEGMENT_FINISHED)
+    await assert_nothing_expired(operator, finished(kafka) - deleted)
+    first = await log_start(kafka, TOPIC)
+    assert first > 0
+    for level in LEVELS:
+        assert await read(kafka.login, TOPIC, level, first=first) == ledger.expected(
+            level, 0, first
+        )
+
+
+def finished(kafka: PluginKafka) -> int:
+    """How many copies were ever finished."""
+    return kafka.segments_that_reached(TOPIC, SegmentState.COPY_SEGMENT_FINISHED)
+
+
+def is_settled(kafka: PluginKafka) -> bool:
+    """Whether no deletion is under way."""
+    begun, ended = (
+        kafka.segments_that_reached(TOPIC, state)
+        for state in (SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FINISHED)
+    )
+    return begun == ended
+
+
+async def assert_nothing_expired(operator: Operator, segments: int) -> None:
+    """`rlmm usage` counts what is there, of which nothing is due; `expire` leaves it to brokers."""
+    asked = ("--due-within", "1s", "--output", "json")
+    totals = (await operator("usage", *operator.of_cluster, *asked)).expect().document["totals"]
+    counts = {name: totals[f"{name}_segments"] for name in ("finished", "due", "open")}
+    assert counts == {"finished": segments, "due": 0, "open": 0}, totals
+    assert totals["waste_bytes"] == 0, totals
+    report = await operator.told("expire", *operator.of_cluster, status=FOUND)
+    assert report["segments"] == [], report
+    assert [one["code"] for one in report["findings"]] == ["TIER-EXPIRE-LIVE"], report

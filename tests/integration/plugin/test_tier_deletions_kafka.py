@@ -1,0 +1,135 @@
+"""What leaves a topic leaves the tier, and the metadata of it; nothing of other topics does."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.admin import RecordsToDelete
+
+from tests.kafka.clients import admin, consume, produce, set_topic_settings
+from tests.kafka.core_story import CoreStory
+from tests.kafka.ledger import LEVELS, read
+from tests.kafka.plugin_kafka import PATIENT_READS, PluginKafka, plugin_kafka
+from tests.kafka.stock_consumer import StockConsumer
+from tests.kafka.tier_accounts import TierAccounts
+from tests.kafka.tiered import TIERED_TOPIC
+from tests.support.operating_kafka import Operator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.kafka.jars import Jars
+
+RECORDS = [b"%04d" % number + b"x" * 496 for number in range(100)]
+OTHER_RECORDS = RECORDS[:40]
+HOUR_MS = 3_600_000
+
+
+@pytest.fixture
+def kafka(kafka_jars: Jars, plugins: Path, tmp_path: Path) -> Iterator[PluginKafka]:
+    """A broker with both plugins beside its service, and a folder as tier."""
+    with plugin_kafka(kafka_jars, tmp_path / "ours", plugins, properties=PATIENT_READS) as started:
+        yield started
+
+
+async def neighbour(kafka: PluginKafka, topic: str) -> dict[str, bytes]:
+    """Another topic, tiered; gives what it has in the tier."""
+    await kafka.create_topic(topic)
+    await produce(kafka.login, topic, OTHER_RECORDS)
+    await kafka.wait_until_tiered(topic, 2)
+    await kafka.wait_until_trimmed(topic)
+    return TierAccounts(kafka).files(topic)
+
+
+async def assert_untouched(kafka: PluginKafka, topic: str, files: dict[str, bytes]) -> None:
+    """The other topic has what it had, and is read."""
+    accounts = TierAccounts(kafka)
+    assert accounts.files(topic) == files
+    await accounts.assert_agreed(topic)
+    found = await consume(kafka.login, topic, count=len(OTHER_RECORDS))
+    assert [record.value for record in found] == OTHER_RECORDS
+
+
+async def assert_begins(kafka: PluginKafka, topic: str, first: int, end: int) -> None:
+    """Kafka's own consumer is told so."""
+    consumer = StockConsumer(kafka.node.jars, kafka.bootstrap, topic, LEVELS[0])
+    assert await consumer.bounds(0) == [(first, end)]
+
+
+async def test_records_and_topics_when_deleted_leave_the_tier_and_the_metadata(
+    kafka: PluginKafka,
+) -> None:
+    """
+    DeleteRecords: the segments below go, with manifests and indexes, and no other; what is left is
+    read. The topic's deletion takes the rest. A topic whose name begins alike keeps everything.
+    """
+    accounts = TierAccounts(kafka)
+    kept = await neighbour(kafka, "orders-2")
+    await kafka.create_topic("orders")
+    story = CoreStory.of(kafka, "orders", partitions=1)
+    await story.produce()
+    await story.wait_until_in_the_tier_alone()
+    segments = accounts.of_partition("orders")
+    before, first = segments[:2], segments[2].start_offset + 5
+    async with admin(kafka.login) as client:
+        wanted = {TopicPartition("orders", 0): RecordsToDelete(first)}
+        assert list((await client.delete_records(wanted)).values()) == [first]
+    await accounts.wait_until_gone("orders", [one.id for one in before])
+    assert accounts.of_partition("orders") == segments[2:]
+    await accounts.assert_agreed("orders")
+    await assert_begins(kafka, "orders", first, (await story.ends())[0])
+    for level in LEVELS:
+        found = await read(kafka.login, "orders", level, first=first)
+        assert found == story.ledger.expected(level, 0, first)
+    await kafka.delete_topic("orders")
+    await accounts.wait_until_gone("orders", [one.id for one in segments])
+    assert accounts.files("orders") == {}
+    operator = Operator(kafka, ())
+    told = await operator("segments", "list", *operator.of_cluster, "--output", "json")
+    topics = {one["topic"] for one in told.expect().document["items"]}
+    assert topics == {"orders-2"}
+    await assert_untouched(kafka, "orders-2", kept)
+    assert kafka.tiering_errors() == []
+
+
+@pytest.mark.long
+async def test_segments_when_too_many_or_too_old_leave_the_tier_and_the_metadata(
+    kafka: PluginKafka,
+) -> None:
+    """`retention.ms` takes those whose newest record is too old, `retention.bytes` the oldest."""
+    accounts = TierAccounts(kafka)
+    kept = await neighbour(kafka, "orders2")
+    await kafka.create_topic("orders")
+    story = CoreStory.of(kafka, "orders", partitions=1)
+    now_ms = time.time_ns() // 1_000_000
+    await produce(kafka.login, "orders", RECORDS[:50], timestamp_ms=now_ms - 2 * HOUR_MS)
+    await story.wait_until_in_the_tier_alone()
+    old = accounts.of_partition("orders")
+    await produce(kafka.login, "orders", RECORDS[50:], timestamp_ms=now_ms)
+    await story.wait_until_in_the_tier_alone()
+    young = accounts.of_partition("orders")[len(old) :]
+
+    await set_topic_settings(kafka.login, "orders", {**TIERED_TOPIC, "retention.ms": str(HOUR_MS)})
+    await accounts.wait_until_gone("orders", [one.id for one in old])
+    assert accounts.of_partition("orders") == young
+    await accounts.assert_agreed("orders")
+    await assert_begins(kafka, "orders", 50, len(RECORDS))
+
+    # As much as all but the first have: that is one too many, and the others are not.
+    enough = sum(one.size_bytes for one in young[1:])
+    await set_topic_settings(
+        kafka.login, "orders", {**TIERED_TOPIC, "retention.bytes": str(enough)}
+    )
+    await accounts.wait_until_gone("orders", [young[0].id])
+    assert accounts.of_partition("orders") == young[1:]
+    await accounts.assert_agreed("orders")
+    first = young[1].start_offset
+    await assert_begins(kafka, "orders", first, len(RECORDS))
+    found = await consume(kafka.login, "orders", count=len(RECORDS) - first)
+    assert [record.value for record in found] == RECORDS[first:]
+    await assert_untouched(kafka, "orders2", kept)
+    assert kafka.tiering_errors() == []

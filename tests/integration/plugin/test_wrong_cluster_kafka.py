@@ -1,0 +1,131 @@
+"""
+A broker's plugin and a service whose metadata is another cluster's, or nobody's: nothing is told,
+nothing is stored, and the broker's log names both clusters.
+"""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.metadata.ids import TopicIdPartition, Uuid
+from tests.kafka.node import kafka_id
+from tests.kafka.plugin import our_manager
+from tests.kafka.stock_manager import StockRefused
+from tests.kafka.tiered import METADATA_PARTITIONS
+from tests.support.builders import segment_id, started
+from tests.support.serving import FOLDER, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.kafka.fixtures import FreshKafka, StockPeers
+    from tests.kafka.stock_manager import StockPeer
+
+SAID_S_MAX = 60.0
+NOWHERE = "127.0.0.1:9"
+OF_A_SERVICE = ("--mode", "serve", "--assignment", "broker")
+NOT_AVAILABLE = "ReplicaNotAvailableException"
+WRITE_MS = 1_000
+
+
+@pytest.fixture
+def peer_of(plugins: Path, socket_path: Path, stock_peer: StockPeers) -> Callable[[str], StockPeer]:
+    """Starts our plugin as a broker of that cluster has it, at the service of this test."""
+    settings = our_manager(plugins, str(socket_path))
+    return lambda cluster_id: stock_peer(
+        NOWHERE,
+        broker_id=5,
+        settings={
+            "manager.class.name": settings["remote.log.metadata.manager.class.name"],
+            "manager.class.path": settings["remote.log.metadata.manager.class.path"],
+            "cluster.id": cluster_id,
+            "sidecar.address": str(socket_path),
+            "sidecar.write.timeout.ms": str(WRITE_MS),
+            "sidecar.listing.timeout.ms": str(WRITE_MS),
+            "sidecar.task.timeout.ms": str(WRITE_MS),
+        },
+    )
+
+
+def refusal(ask: Callable[..., object], *about: object) -> str:
+    """The class of the exception that answers."""
+    with pytest.raises(StockRefused) as raised:
+        ask(*about)
+    return raised.value.java_class
+
+
+def assert_told_nothing(peer: StockPeer, partition: TopicIdPartition) -> None:
+    """Every question and every write is refused, in a way after which a broker comes back."""
+    assert not peer.is_ready(partition)
+    refusals = [
+        refusal(peer.lookup, partition, 0, 0),
+        refusal(peer.next_with_txn_index, partition, 0, 0),
+        refusal(peer.highest, partition, 0),
+        refusal(peer.size, partition, 0),
+        refusal(peer.list, partition),
+        refusal(peer.list, partition, 0),
+    ]
+    assert {java_class.rpartition(".")[2] for java_class in refusals} == {NOT_AVAILABLE}
+    written = refusal(peer.add, started(segment_id(1, partition)))
+    assert written.endswith("RetriableRemoteStorageException")
+
+
+async def test_plugin_when_the_log_is_the_services_own_then_told_nothing_and_both_are_named(
+    peer_of: Callable[[str], StockPeer], socket_path: Path, tmp_path: Path
+) -> None:
+    """The embedded log has a cluster id of its own, and no broker belongs to it."""
+    partition = TopicIdPartition(Uuid.parse(kafka_id()), "orders", 0)
+    cluster_id = kafka_id()
+    async with serving(tmp_path, *OF_A_SERVICE, "--sidecar-unix-path", str(socket_path)) as served:
+        await served.until("listening at")
+        own_id = (tmp_path / FOLDER / "log" / "meta.properties").read_text()
+        own_id = own_id.partition("cluster.id=")[2].splitlines()[0]
+        peer = peer_of(cluster_id)
+        peer.assign(partition)
+        said = peer.log.wait_for("wrong-cluster", deadline_s=SAID_S_MAX)
+        assert " WARN " in said
+        assert f"asked for is cluster {cluster_id}, served is {own_id}" in said
+        assert_told_nothing(peer, partition)
+        assert peer.close() == 0
+        assert sum("wrong-cluster" in line for line in peer.log.since(0)) == 1
+        assert peer.log.errors() == []
+        await served.end(signal.SIGTERM)
+    logs = (tmp_path / FOLDER / "log").glob("__remote_log_metadata-*/*.log")
+    assert [file.stat().st_size for file in logs] == [0] * 50
+
+
+@pytest.mark.long
+async def test_plugin_when_the_service_finds_another_cluster_late_then_told_nothing(
+    peer_of: Callable[[str], StockPeer],
+    socket_path: Path,
+    fresh_kafka: FreshKafka,
+    tmp_path: Path,
+) -> None:
+    """
+    Who is let in while nobody knows whose metadata it is, is refused as soon as that is known; the
+    log names the cluster although it had named another reason before.
+    """
+    node = fresh_kafka.node()
+    partition = TopicIdPartition(Uuid.parse(kafka_id()), "orders", 0)
+    arguments = [
+        *OF_A_SERVICE, "--sidecar-unix-path", str(socket_path),
+        "--bootstrap-server", node.bootstrap, "--kafka-topic-is-created", "true",
+        "--kafka-topic-num-partitions", str(METADATA_PARTITIONS),
+        "--kafka-topic-replication-factor", "1", "--kafka-topic-min-isr", "1",
+    ]  # fmt: skip
+    async with serving(tmp_path, *arguments) as served:
+        await served.until("listening at")
+        peer = peer_of(kafka_id())
+        peer.assign(partition)
+        peer.log.wait_for("not-ready", deadline_s=SAID_S_MAX)
+        node.start()
+        said = peer.log.wait_for("wrong-cluster", deadline_s=SAID_S_MAX)
+        assert " WARN " in said
+        assert node.cluster_id in said
+        assert_told_nothing(peer, partition)
+        assert peer.log.errors() == []
+        await served.end(signal.SIGTERM)

@@ -1,0 +1,181 @@
+"""
+What stands behind the tests of tiering as a whole: traffic of every kind until all of it is in the
+tier and nowhere else, then every way to read it held against what was produced.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rlmm.metadata.segment import SegmentMetadata
+from tests.kafka.clients import end_offsets, until
+from tests.kafka.ledger import CODECS, LEVELS, Entry, Ledger, Traffic, offset_at, offsets, read
+from tests.kafka.stock_consumer import OffsetAt, Read, StockConsumer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tests.kafka.tiered import TieredKafka
+
+SEED = 20_261_119
+PLACES = 4
+"""Offsets and times that are drawn, for each partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoreStory:
+    """One topic, its partitions, and what was produced to it."""
+
+    kafka: TieredKafka
+    ledger: Ledger
+    partitions: int
+    chance: random.Random
+    aborted_through: list[Entry] = field(default_factory=list)
+    """What was written in the aborted transaction that was open while others wrote."""
+
+    @property
+    def topic(self) -> str:
+        """The topic's name."""
+        return self.ledger.topic
+
+    @classmethod
+    def of(cls, kafka: TieredKafka, topic: str, *, partitions: int = 2) -> CoreStory:
+        """A story that has not begun; the topic is there."""
+        return cls(kafka, Ledger(topic), partitions, random.Random(SEED))
+
+    def traffic(self) -> Traffic:
+        """One more that writes to the topic."""
+        return Traffic(self.kafka.login, self.ledger, self.chance, partitions=self.partitions)
+
+    async def produce(self, count: int = 12) -> None:
+        """
+        Producers of five codecs at a time: plain, idempotent, in transactions committed and
+        aborted; and two transactions that are open meanwhile, each over segments of everyone.
+        """
+        await self.traffic().plain(2 * count)
+        through = self.traffic(), self.traffic()
+        async with (
+            through[0].open_transaction(is_committed=False) as send_aborted,
+            through[1].open_transaction(is_committed=True) as send_committed,
+        ):
+            begun = await asyncio.gather(send_aborted(count), send_committed(count))
+            await asyncio.gather(*(self._of_codec(codec, count) for codec in CODECS))
+            ended = await asyncio.gather(send_aborted(count), send_committed(count))
+            self.aborted_through.extend([*begun[0], *ended[0]])
+        await self.traffic().plain(count, "zstd", is_idempotent=True)
+
+    async def _of_codec(self, codec: str | None, count: int) -> None:
+        traffic = self.traffic()
+        await traffic.plain(count, codec)
+        await traffic.plain(count, codec, is_idempotent=True)
+        if codec is not None:  # transactions without one are the two that are open
+            await traffic.transaction(count, codec)
+            await traffic.transaction(count, codec, is_committed=False)
+
+    async def ends(self) -> dict[int, int]:
+        """Partition -> the offset behind its last record."""
+        return await end_offsets(self.kafka.login, self.topic, self.partitions)
+
+    async def wait_until_in_the_tier_alone(self) -> None:
+        """Wait until the broker itself has nothing of the topic but empty segments at its end."""
+        ends = await self.ends()
+        await until(
+            lambda: all(
+                [path.stem for path in self.kafka.local_segments(self.topic, partition)]
+                == [f"{end:020d}"]
+                for partition, end in ends.items()
+            ),
+            f"{self.topic} is in the tier as a whole, and nowhere else",
+            deadline_s=60.0,
+        )
+
+    def segments(self) -> list[SegmentMetadata]:
+        """The segments whose copy was begun."""
+        events = (found.event for found in self.kafka.metadata_events(self.topic))
+        return [event for event in events if isinstance(event, SegmentMetadata)]
+
+    def segments_of(self, entries: Sequence[Entry]) -> dict[int, int]:
+        """Partition -> how many of its segments hold one of these records."""
+        places = {(one.partition, one.offset) for one in entries}
+        holding = [
+            one.id.partition.partition
+            for one in self.segments()
+            if any(
+                (one.id.partition.partition, offset) in places
+                for offset in range(one.start_offset, one.last_offset + 1)
+            )
+        ]
+        return {partition: holding.count(partition) for partition in range(self.partitions)}
+
+    # ------------------------------------------------------------------------------------ reading
+
+    def places(self, partition: int) -> list[int]:
+        """Offsets to read from: the first, and some that are drawn, markers of transactions too."""
+        last = max(offsets(self.ledger.expected("read_uncommitted", partition)))
+        return [0, *sorted(self.chance.randint(1, last) for _ in range(PLACES)), last]
+
+    def times(self, partition: int) -> list[int]:
+        """Times to ask for: before the first record, of some, between, and behind all of them."""
+        known = [one.timestamp_ms for one in self.ledger.entries if one.partition == partition]
+        drawn = [stamp + late for stamp in self.chance.sample(known, PLACES) for late in (0, 1)]
+        return [min(known) - 1, *sorted(drawn), max(known)]
+
+    async def assert_read(self, *, levels: Sequence[str] = LEVELS) -> None:
+        """Both consumers, from the start, from anywhere and by time, in both isolation levels."""
+        for level in levels:
+            await self.assert_read_by_aiokafka(level)
+            await self.assert_read_by_java(level)
+        await self.assert_times()
+
+    async def assert_read_by_aiokafka(self, level: str) -> None:
+        """aiokafka's consumer is given what was produced."""
+        for partition in range(self.partitions):
+            for first in self.places(partition):
+                found = await read(
+                    self.kafka.login, self.topic, level, partition=partition, first=first
+                )
+                assert found == self.ledger.expected(level, partition, first), (level, first)
+
+    async def assert_read_by_java(self, level: str) -> None:
+        """Kafka's own consumer is given what was produced, and told where it begins and ends."""
+        wanted = [
+            Read(partition, first)
+            for partition in range(self.partitions)
+            for first in self.places(partition)
+        ]
+        for question, found in zip(
+            wanted, await self.stock_consumer(level).read(*wanted), strict=True
+        ):
+            expected = self.ledger.expected(level, question.partition, question.first)
+            assert found == expected, (level, question)
+
+    def stock_consumer(self, level: str = "read_uncommitted") -> StockConsumer:
+        """Kafka's own consumer."""
+        return StockConsumer(self.kafka.node.jars, self.kafka.bootstrap, self.topic, level)
+
+    async def assert_times(self) -> None:
+        """Both consumers are told the same offsets for times, and skip no record by them."""
+        asked = [
+            OffsetAt(partition, stamp)
+            for partition in range(self.partitions)
+            for stamp in self.times(partition)
+        ]
+        told = await self.stock_consumer().offsets_at(*asked)
+        assert sum(found is not None for found in told) > self.partitions * PLACES
+        for (partition, stamp), found in zip(asked, told, strict=True):
+            assert await offset_at(self.kafka.login, self.topic, stamp, partition) == found
+            self._judge_time(partition, stamp, found)
+
+    def _judge_time(self, partition: int, stamp: int, told: int | None) -> None:
+        """A marker of a transaction has a time too, and may be what is told."""
+        known = self.ledger.expected("read_uncommitted", partition)
+        expected = self.ledger.at_time(partition, stamp)
+        if told not in offsets(known):
+            first = known[0].offset
+            assert told is None or first < told, (partition, stamp, told)
+            assert expected is None or (told is not None and told < expected), (stamp, told)
+        else:
+            assert told == expected, (partition, stamp)

@@ -1,0 +1,247 @@
+"""
+Two metadata managers asked the same about one user partition, and judged: their answers are equal,
+or a named rule is proved for each difference, by the literal model of Kafka's cache.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple
+
+from rlmm.conformance.answers import ErrorKind, agrees, error_answer
+from rlmm.conformance.corpus import Scenario, Step
+from rlmm.conformance.model import KAFKA
+from rlmm.conformance.proof import model_answers
+from rlmm.conformance.rules import Rule, ordered
+from rlmm.conformance.steps import (
+    Add,
+    EpochQuery,
+    OffsetQuery,
+    Op,
+    PartitionCall,
+    SegmentFields,
+    Update,
+    UpdateFields,
+)
+from rlmm.metadata.events import SegmentUpdate
+from rlmm.metadata.outcomes import JAVA_CLASSES, KafkaError, Level
+from rlmm.metadata.segment import SegmentMetadata
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from random import Random
+
+    from rlmm.conformance.fields import Json
+    from rlmm.conformance.rules import Rules
+    from rlmm.conformance.steps import Operation
+    from rlmm.metadata.events import Event
+    from rlmm.metadata.ids import TopicIdPartition
+    from tests.kafka.stock_manager import StockPeer
+
+TP = "tp"
+PEER_OPS = {
+    Op.GET: "lookup",
+    Op.NEXT_TXN: "next_with_txn_index",
+    Op.HIGHEST: "highest",
+    Op.LIST: "list",
+    Op.LIST_EPOCH: "list",
+    Op.SIZE: "size",
+}
+KINDS = {JAVA_CLASSES[KafkaError.NOT_FOUND]: ErrorKind.NOT_FOUND}
+"""Of exceptions that are answers; every other one is none."""
+
+
+class Question(NamedTuple):
+    """What is asked of a user partition."""
+
+    op: Op
+    epoch: int | None = None
+    offset: int | None = None
+
+    def of_peer(self) -> dict[str, Json]:
+        """As a manager behind a pipe takes it."""
+        given = {"op": PEER_OPS[self.op], "epoch": self.epoch, "offset": self.offset}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def of_model(self) -> Operation:
+        """As the model takes it."""
+        if self.epoch is None:
+            return PartitionCall(self.op, TP)
+        if self.offset is None:
+            return EpochQuery(self.op, TP, self.epoch)
+        return OffsetQuery(self.op, TP, self.epoch, self.offset)
+
+
+def questions_about(epochs: Iterable[int], last: int, count: int, chance: Random) -> list[Question]:
+    """All listings, sizes and watermarks, and *count* look-ups of each kind up to *last*."""
+    asked = [Question(Op.LIST)]
+    known = list(epochs)
+    for epoch in known:
+        asked += [Question(op, epoch) for op in (Op.LIST_EPOCH, Op.SIZE, Op.HIGHEST)]
+    for op in (Op.GET, Op.NEXT_TXN):
+        asked += [
+            Question(op, chance.choice(known), chance.randrange(last + 1)) for _ in range(count)
+        ]
+    return asked
+
+
+@dataclass(slots=True)
+class Comparison:
+    """What came of asking both."""
+
+    questions: int = 0
+    proved: Counter[str] = field(default_factory=Counter)
+    """By the rules that the difference stands on."""
+    unproved: list[tuple[Question, Json, Json]] = field(default_factory=list)
+    """Question, Kafka's answer and ours."""
+    latencies_us: list[int] = field(default_factory=list)
+    """Of our look-ups by epoch and offset."""
+
+    def latency_ms(self, share: float) -> float:
+        """The time within which that share of our look-ups was answered."""
+        return sorted(self.latencies_us)[int(share * (len(self.latencies_us) - 1))] / 1_000
+
+
+def compare(
+    stock: StockPeer,
+    ours: StockPeer,
+    partition: TopicIdPartition,
+    events: Collection[Event],
+    questions: Sequence[Question],
+    found: Comparison,
+) -> None:
+    """Ask both about a partition whose history was *events*, in the order of its log."""
+    asked = [question.of_peer() for question in questions]
+    theirs, _ = stock.ask_all(partition, asked)
+    own, latencies = ours.ask_all(partition, asked)
+    require_same_segments(theirs, own)
+    found.questions += len(questions)
+    found.latencies_us += [
+        spent for question, spent in zip(questions, latencies, strict=True) if question.op is Op.GET
+    ]
+    differing = [
+        (question, answer_of(question, one), answer_of(question, other))
+        for question, one, other in zip(questions, theirs, own, strict=True)
+        if one != other
+    ]
+    if differing:
+        judge(events, differing, found)
+
+
+def judge(
+    events: Collection[Event], differing: Sequence[tuple[Question, Json, Json]], found: Comparison
+) -> None:
+    """
+    Find the smallest set of rules for each difference: without them the model has to say what Kafka
+    says, with them what we say.
+    """
+    history = list(operations(events))
+    asked = [question.of_model() for question, _, _ in differing]
+    steps = tuple(
+        Step(number, operation, None, KAFKA, None)
+        for number, operation in enumerate([*history, *asked], 1)
+    )
+    scenario = Scenario("", "", Level.CACHE, initialized=True, steps=steps)
+    open_ones = dict(enumerate(differing, len(history)))
+    for rules in rule_sets():
+        answers = model_answers(scenario, rules)
+        for at, (question, theirs, own) in list(open_ones.items()):
+            if rules == KAFKA and not says(question, answers[at], theirs):
+                found.unproved.append((question, theirs, own))
+                del open_ones[at]
+            elif says(question, answers[at], own):
+                found.proved["+".join(ordered(rules))] += 1
+                del open_ones[at]
+        if not open_ones:
+            break
+    found.unproved += open_ones.values()
+    del found.proved[""]  # orders that Kafka leaves open
+
+
+def rule_sets() -> Iterator[Rules]:
+    """Every set of rules, the empty one first, smaller ones before larger ones."""
+    for count in range(len(Rule) + 1):
+        yield from map(frozenset, combinations(Rule, count))
+
+
+def says(question: Question, expected: Json, told: Json) -> bool:
+    """
+    Whether an answer is the model's.
+
+    Of segments that begin at one offset a listing of an epoch may tell any first; `answer_of` has
+    looked at the order of all others.
+    """
+    if question.op is Op.LIST_EPOCH and isinstance(expected, list) and isinstance(told, list):
+        members = [
+            one for group in expected for one in (group if isinstance(group, list) else [group])
+        ]
+        return sorted(map(str, members)) == sorted(map(str, told))
+    return agrees(question.op, expected, told)
+
+
+def answer_of(question: Question, told: dict[str, Json]) -> Json:
+    """An answer as the model words it: ids in the place of segments."""
+    if "error" in told:
+        java_class = str(told["error"])
+        assert java_class in KINDS, told
+        return error_answer(KINDS[java_class])
+    value = told["ok"]
+    if question.op in {Op.HIGHEST, Op.SIZE} or value is None:
+        return value
+    if not isinstance(value, list):
+        return label(value)
+    if question.op is Op.LIST_EPOCH:
+        starts = [form["start"] for form in value if isinstance(form, dict)]
+        assert starts == sorted(starts, key=int)  # type: ignore[arg-type]
+    return [label(one) for one in value]
+
+
+def label(form: Json) -> str:
+    """What the model calls a segment."""
+    assert isinstance(form, dict)
+    return str(form["segment_id"])
+
+
+def require_same_segments(*answers: Iterable[dict[str, Json]]) -> None:
+    """A segment is told with equal fields wherever it is told, by whomever."""
+    known: dict[str, Json] = {}
+    for told in answers:
+        for answer in told:
+            value = answer.get("ok")
+            for form in value if isinstance(value, list) else [value]:
+                if isinstance(form, dict):
+                    assert known.setdefault(label(form), form) == form
+
+
+def operations(events: Iterable[Event]) -> Iterator[Operation]:
+    """A history of one user partition, as the model takes it."""
+    for event in events:
+        if isinstance(event, SegmentMetadata):
+            fields = SegmentFields(
+                event.id.uuid.hex(),
+                event.start_offset,
+                event.last_offset,
+                event.epochs,
+                event.state,
+                event.size_bytes,
+                event.broker_id,
+                event.event_timestamp_ms,
+                event.max_timestamp_ms,
+                event.custom_metadata,
+                event.txn_index_empty,
+            )
+            yield Add(TP, fields)
+        else:
+            assert isinstance(event, SegmentUpdate), event
+            yield Update(
+                TP,
+                UpdateFields(
+                    event.id.uuid.hex(),
+                    event.state,
+                    event.broker_id,
+                    event.event_timestamp_ms,
+                    event.custom_metadata,
+                ),
+            )

@@ -1,0 +1,43 @@
+"""What is said of copies, by events that are written here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.kafka.copies import copied_again, cut_short, finished
+from tests.kafka.tiered import MetadataEvent
+from tests.support.builders import finished as ended
+from tests.support.builders import segment_id, started, tp
+
+if TYPE_CHECKING:
+    from rlmm.metadata.events import SegmentUpdate
+    from rlmm.metadata.ids import SegmentId
+    from rlmm.metadata.segment import SegmentMetadata
+
+ONE, TWO, THREE = (segment_id(number, tp()) for number in (1, 2, 3))
+
+
+def stored(*events: SegmentMetadata | SegmentUpdate) -> list[MetadataEvent]:
+    """Events as they stand in the topic."""
+    return [MetadataEvent(0, at, 0, b"", event) for at, event in enumerate(events)]
+
+
+def begun(one: SegmentId, first: int, last: int) -> SegmentMetadata:
+    """The start of a copy."""
+    return started(one, first, last, {0: first})
+
+
+def test_copied_again_when_a_segment_has_nothing_of_its_own_names_it() -> None:
+    """It was all there before the copy began; one that overlaps is another matter."""
+    first, again, further = begun(ONE, 0, 9), begun(TWO, 2, 9), begun(THREE, 5, 14)
+    events = stored(first, ended(ONE), again, ended(TWO), further, ended(THREE))
+    assert copied_again(events) == [again]
+    assert finished(events) == [first, again, further]
+
+
+def test_cut_short_when_a_copy_has_no_end_names_it() -> None:
+    """What began, and did not go on; its offsets are copied anew, which is no copy again."""
+    cut, anew = begun(ONE, 0, 9), begun(TWO, 0, 9)
+    events = stored(cut, anew, ended(TWO))
+    assert cut_short(events) == [cut]
+    assert copied_again(events) == []

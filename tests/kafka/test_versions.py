@@ -1,0 +1,39 @@
+"""Other versions of Kafka are the same pom with another number, and digests of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.kafka.tiered import SEGMENT_BYTES
+from tests.kafka.versions import OTHERS, POM, USUAL, listing_of, pom_of, tiered_topic
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize("version", OTHERS)
+def test_pom_when_of_another_version_differs_in_nothing_else(tmp_path: Path, version: str) -> None:
+    """One place names the version."""
+    written = pom_of(version, tmp_path).read_text()
+    assert written != POM.read_text()
+    assert written.replace(version, USUAL) == POM.read_text()
+
+
+@pytest.mark.parametrize("version", OTHERS)
+def test_digests_when_of_another_version_are_those_of_its_jars(version: str) -> None:
+    """The broker's own jar is among them, of that version and of no other."""
+    names = [line.split()[1] for line in listing_of(version).read_text().splitlines()]
+    assert [name for name in names if name.startswith("kafka_2.13-")] == [
+        f"kafka_2.13-{version}.jar"
+    ]
+
+
+@pytest.mark.parametrize("version", [*OTHERS, USUAL])
+def test_topic_when_of_any_version_has_small_segments(version: str) -> None:
+    """By the one setting that this version has."""
+    sizes = {name: text for name, text in tiered_topic(version).items() if "segment.bytes" in name}
+    assert list(sizes.values()) == [str(SEGMENT_BYTES)]
+    is_old = version in {"3.9.2", "4.0.2"}
+    assert list(sizes) == ["segment.bytes" if is_old else "internal.segment.bytes"]

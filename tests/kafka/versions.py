@@ -1,0 +1,70 @@
+"""
+Brokers of other versions than the one that all other tests run: the same pom with another number,
+jars and digests of their own.
+
+`python -m tests.kafka.versions` fetches all of them by hand.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING
+
+from tests.kafka.jars import CACHE, HERE, Jars, compiled, fetched, find_java, locked
+from tests.kafka.prepared import prepare
+from tests.kafka.tiered import TIERED_TOPIC
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+POM = HERE / "pom.xml"
+_VERSION = re.compile(r"(?<=<kafka\.version>)[^<]+")
+USUAL = _VERSION.findall(POM.read_text())[0]
+"""The version of the pom."""
+
+OTHERS = ("3.9.2", "4.0.2", "4.1.2", "4.2.1")
+PROGRAMS = ("Leash.java", "StockConsumer.java")
+"""Of our Java programs those that need nothing but what every version has."""
+
+WITHOUT_INTERNAL_BYTES = ("3.", "4.0.")
+"""They take small segments by the ordinary setting, and know no other."""
+
+
+def pom_of(version: str, cache: Path) -> Path:
+    """The pom of another version, written into the cache; held lock assumed."""
+    pom = cache / "poms" / version / "pom.xml"
+    pom.parent.mkdir(parents=True, exist_ok=True)
+    pom.write_text(_VERSION.sub(version, POM.read_text()))
+    return pom
+
+
+def listing_of(version: str) -> Path:
+    """The digests of its jars."""
+    return HERE / f"jars-{version}.sha256"
+
+
+def jars_of(version: str, cache: Path = CACHE) -> Jars:
+    """Fetch, check and compile what is missing; see `prepare`, which is for the usual version."""
+    if version == USUAL:
+        return prepare(cache)
+    java, _ = find_java()
+    with locked(cache):
+        lib = fetched(cache, pom_of(version, cache), listing_of(version))
+        sources = [HERE / "java" / "rlmm" / "kafka" / name for name in PROGRAMS]
+        own = compiled(lib.parent, lib, sources)
+    # No archive of classes: a few starts are not worth the making of one.
+    return Jars(java, lib, own, lib.parent / "none.jsa")
+
+
+def tiered_topic(version: str) -> dict[str, str]:
+    """Settings of a topic whose segments are small and leave soon, in the words of a version."""
+    settings = dict(TIERED_TOPIC)
+    if version.startswith(WITHOUT_INTERNAL_BYTES):
+        settings["segment.bytes"] = settings.pop("internal.segment.bytes")
+    return settings
+
+
+if __name__ == "__main__":
+    for each in OTHERS:
+        sys.stdout.write(f"{jars_of(each).lib}\n")
