@@ -2,7 +2,7 @@
 # PYTHON=/path/to/python3.12 picks the interpreter; without it the newest tested one on the path is taken.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test-fast test test-kafka test-long check fmt bench bench-spark bench-care fuzz simulate plugin dist docs constraints clean
+.PHONY: help setup demo test-fast test test-kafka test-long check fmt bench bench-spark bench-care bench-broker fuzz simulate plugin dist docs constraints clean
 MAKEFLAGS += --no-print-directory
 
 export PYTHON
@@ -57,6 +57,9 @@ bench-spark: setup ## copies by Spark beside plain boto3, with the figures they 
 
 bench-care: setup ## reading, auditing and rebuilding a tier, with the figures they are asked for
 	@$(BIN)/python -m bench decoding data-source audit rebuild
+
+bench-broker: setup ## a broker on rlmm beside one with Kafka's own metadata manager; needs Maven and a JDK, 17 or newer
+	@$(BIN)/python -m bench broker
 
 fuzz: setup ## feed COUNT (1000000) mutated records and record sets to the readers
 	@$(BIN)/python -m tests.support.fuzz --count $(COUNT)
