@@ -61,8 +61,9 @@ def demo(
     without_broker: bool,
 ) -> None:
     """
-    One story in nine screens: a Kafka broker, records, copies by Spark, reading without local data,
-    a refusal, SIGKILL, reasons, a disaster, figures.
+    Tell one story in nine screens: a broker, copies by Spark, a kill, a disaster.
+
+    In between are records, reading without local data, a refusal, reasons and figures.
 
     Each screen has a claim, and a tick where it was shown; the exit code is 1 where one was not.
     With Maven and a JDK an unmodified broker takes part, fetched at the first run; else it is the
@@ -74,13 +75,14 @@ def demo(
     if folder is not None and folder.exists() and any(folder.iterdir()):
         msg = f"{folder} is not empty"
         raise click.UsageError(msg)
+    _check_report(report)
     jars, because = _jars(cache, is_wanted=not without_broker)
     with ExitStack() as closing:
         # Paths of sockets are short, those of folders are not.
         short = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="rlmm-demo-")))
         closing.enter_context(_ended_in_order())
         place = (folder or short / "data").absolute()
-        place.mkdir(parents=True, exist_ok=True)
+        _make_folder(place)
         is_shown = _tell(_world(place, short / "rlmm.sock", jars), because, report)
     if not is_shown:
         click.get_current_context().exit(_NOT_SHOWN)
@@ -100,6 +102,24 @@ def _jars(cache: Path | None, *, is_wanted: bool) -> tuple[Jars | None, str]:
         return make_jars(place.absolute()), ""
     except EngineUnfit as error:
         return None, str(error)
+    except OSError as error:
+        return None, f"{place}: {error.strerror or error}"
+
+
+def _check_report(report: Path) -> None:
+    """Whether it can be written is asked first, not when the whole story is told."""
+    _make_folder(report.parent)
+    try:
+        tempfile.TemporaryFile(dir=report.parent).close()
+    except OSError as error:
+        raise click.FileError(str(report), error.strerror or str(error)) from error
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise click.FileError(str(folder), error.strerror or str(error)) from error
 
 
 def _world(folder: Path, socket: Path, jars: Jars | None) -> World:
@@ -158,6 +178,7 @@ def _screens() -> tuple[Show, ...]:
 
 def _write_report(stage: Stage, told: Told, world: World, because: str, report: Path) -> None:
     from rlmm.cli.demo.report.page import report_page  # noqa: PLC0415
+    from rlmm.cli.demo.report.pictures import replay_picture, tier_picture  # noqa: PLC0415
     from rlmm.cli.demo.report.story import Story  # noqa: PLC0415
     from rlmm.clock import SYSTEM_CLOCK  # noqa: PLC0415
     from rlmm.views.values import iso_time  # noqa: PLC0415
@@ -167,21 +188,33 @@ def _write_report(stage: Stage, told: Told, world: World, because: str, report: 
         tuple(stage.replays), stage.stalls, tuple(stage.scoreboard),
         str(iso_time(SYSTEM_CLOCK.now_ms())), because,
     )  # fmt: skip
-    report.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = report.with_suffix(".unfinished")
-    unfinished.write_text(report_page(story), encoding="utf-8")
-    unfinished.replace(report)
+    pages = {report: report_page(story)}
+    if story.is_shown and story.tier_maps:  # two of its pictures, for pages that show images alone
+        pages[report.with_name("tier-map.svg")] = tier_picture(story.tier_maps)
+        pages[report.with_name("replay.svg")] = replay_picture(story.replays)
+    for page, text in pages.items():
+        unfinished = page.with_suffix(f".{os.getpid()}.unfinished")  # two may run at a time
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(page)
 
 
 @contextmanager
 def _ended_in_order() -> Iterator[None]:
-    """Asked to end, everything that was started ends first."""
+    """
+    Asked to end, everything that was started ends first; also where the terminal is closed, unless
+    that is to be survived, as under nohup.
+    """
 
-    def leave(*_: object) -> None:
-        sys.exit(128 + signal.SIGTERM)
+    def leave(number: int, _: object) -> None:
+        sys.exit(128 + number)
 
-    before = signal.signal(signal.SIGTERM, leave)
+    asking = [signal.SIGTERM, signal.SIGHUP]
+    before = {one: signal.getsignal(one) for one in asking}
+    for one in asking:
+        if before[one] is not signal.SIG_IGN:
+            signal.signal(one, leave)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for one, handler in before.items():
+            signal.signal(one, handler)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
+import traceback
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -75,8 +77,8 @@ class Stage:
     @contextmanager
     def screen(self, title: str, claim: str) -> Iterator[Screen]:
         """
-        The next screen. An error of ours ends it as not shown; so does a screen that checks
-        nothing.
+        The next screen. Any error ends it as not shown, so that a report is left; so does a screen
+        that checks nothing.
         """
         number, begun_s = len(self.screens) + 1, time.monotonic()
         head = f"{number} of {SCREENS} · {title} "
@@ -87,6 +89,11 @@ class Stage:
             yield screen
         except RlmmError as error:
             screen.fail(f"{error.code}: {error}")
+        except (OSError, subprocess.SubprocessError) as error:
+            screen.fail(f"{type(error).__name__}: {error}")
+        except Exception as error:  # noqa: BLE001  # whatever it is, the claim was not shown
+            traceback.print_exc()
+            screen.fail(f"{type(error).__name__}: {error}")
         if not screen.checks and not screen.trouble:
             screen.fail("nothing was shown")
         seconds = time.monotonic() - begun_s

@@ -14,10 +14,10 @@ from broker_adapter.address import UnixAddress
 from broker_adapter.blocking import BlockingRemoteLogMetadataClient
 from broker_adapter.settings import ClientSettings
 from rlmm.cli.demo.report.story import ReplayCurve, StallSamples
-from rlmm.errors import EngineFailed, NotReady, RlmmError
+from rlmm.errors import EngineFailed, NotReady, RlmmError, UnknownPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from rlmm.cli.demo.service import DemoService
@@ -38,6 +38,10 @@ class Start:
     """The first answer of the partition whose history is long, while there is more to read."""
     stalls: StallSamples | None = None
     """Of look-ups of another partition, while that history was read."""
+    is_told_absent: bool = False
+    """Whether it was said of a segment that is there that there is none."""
+    whole_s: float = 0.0
+    """Until it was ready, the start of the process included."""
 
 
 def watch(
@@ -45,13 +49,14 @@ def watch(
 ) -> Start:
     """
     Follow a service that was just started until it answers for everything. Times are counted from
-    when it knows what to read.
+    when it knows what to read, but for the whole.
     """
+    started_s = time.monotonic()
     service.wait_listening()
     asking = _Asking(service.socket, asked, is_until_answered=True)
     looking = None if beside is None else _Asking(service.socket, beside)
     points: list[tuple[float, int]] = []
-    begun_s = 0.0
+    begun_s = now_s = 0.0
     deadline_s = time.monotonic() + _DEADLINE_S
     try:
         while True:
@@ -71,8 +76,24 @@ def watch(
         if looking is not None:
             looking.end()
     ready_s = points[-1][0]
-    stalls = None if looking is None else looking.stalls(begun_s, ready_s)
-    return Start(ReplayCurve(label, tuple(points), ready_s), asking.refusal, stalls)
+    stalls = None if looking is None else stalls_of(looking.answered, begun_s, ready_s)
+    curve = ReplayCurve(label, tuple(points), ready_s)
+    return Start(curve, asking.refusal, stalls, asking.is_told_absent, now_s - started_s)
+
+
+def stalls_of(
+    answered: Iterable[tuple[float, float]], begun_s: float, ready_s: float
+) -> StallSamples | None:
+    """
+    Of look-ups, each with when it was asked and the ms it took, those that any part of the replay
+    fell into: one that was answered only when the replay was over has waited for it.
+    """
+    points = [
+        (max(0.0, asked_s - begun_s), took_ms)
+        for asked_s, took_ms in answered
+        if asked_s + took_ms / 1_000 >= begun_s and asked_s <= begun_s + ready_s
+    ]
+    return StallSamples.of(points, (0.0, ready_s))
 
 
 def _records(status: dict[str, object]) -> int:
@@ -90,7 +111,8 @@ class _Asking:
     partition: TopicIdPartition
     is_until_answered: bool = False
     refusal: NotReady | None = None
-    _answered: list[tuple[float, float]] = field(default_factory=list)
+    is_told_absent: bool = False
+    answered: list[tuple[float, float]] = field(default_factory=list)
     _is_over: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread = field(init=False)
 
@@ -103,24 +125,17 @@ class _Asking:
         self._is_over.set()
         self._thread.join(_DEADLINE_S)
 
-    def stalls(self, begun_s: float, ready_s: float) -> StallSamples | None:
-        """The answers that fell into the replay."""
-        points = [
-            (at_s - begun_s, took_ms)
-            for at_s, took_ms in self._answered
-            if 0 <= at_s - begun_s <= ready_s
-        ]
-        return StallSamples.of(points, (0.0, ready_s))
-
     def _ask(self) -> None:
         with BlockingRemoteLogMetadataClient(
             UnixAddress(self.socket), client="rlmm demo",
             settings=ClientSettings(is_repeating=False),
         ) as client:  # fmt: skip
             while not self._is_over.is_set():
-                asked_s = time.perf_counter()
+                asked_s = time.monotonic()
                 try:
-                    client.segment_for(self.partition, 0, 0)
+                    self.is_told_absent |= client.segment_for(self.partition, 0, 0) is None
+                except UnknownPartition:
+                    self.is_told_absent = True
                 except NotReady as error:
                     if self.refusal is None and error.records_left:
                         self.refusal = error
@@ -129,8 +144,7 @@ class _Asking:
                 else:
                     if self.is_until_answered:
                         return
-                    took_ms = (time.perf_counter() - asked_s) * 1_000
-                    self._answered.append((time.monotonic(), took_ms))
+                    self.answered.append((asked_s, (time.monotonic() - asked_s) * 1_000))
                 self._is_over.wait(_ASKED_S)
 
 

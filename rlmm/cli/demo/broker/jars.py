@@ -119,7 +119,11 @@ def _make(folder: Path, make: Callable[[Path], None]) -> None:
     incoming.mkdir()
     try:
         make(incoming)
-        incoming.rename(folder)
+        try:
+            incoming.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # else another one made the same at the same time
+                raise
     finally:
         shutil.rmtree(incoming, ignore_errors=True)
 

@@ -1,0 +1,84 @@
+"""The demonstration without a broker: the same story, told to its end."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.told_demo import TITLES, ToldDemo, tell_demo
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> ToldDemo:
+    """One demonstration, looked at by all tests of this module."""
+    folder = tmp_path_factory.mktemp("demo")
+    return tell_demo(folder, "--without-broker", "--folder", str(folder / "data"))
+
+
+def test_demo_without_a_broker_shows_all_nine_claims(told: ToldDemo) -> None:
+    """Each screen has its tick, and none was left out."""
+    assert told.status == 0, told.text
+    assert tuple(told.screens) == TITLES
+    assert "✗" not in told.text
+    assert all("✓" in said for said in told.screens.values())
+    assert "9 of 9 claims shown" in told.text
+
+
+def test_demo_when_tiers_are_copied_and_local_data_is_gone_then_all_is_read(
+    told: ToldDemo,
+) -> None:
+    """Receipts of the job, fewer bytes than before, and one checksum for written and read."""
+    assert re.search(r"clicks-0 0-\d+: finished, [\d,]+ bytes, crc64nvme [0-9a-f]{16}", told.text)
+    assert re.search(r"local: .* before, .* after", told.screens["read cold"])
+    read = re.search(r"([\d,]+) of ([\d,]+) records, checksum", told.screens["read cold"])
+    assert read is not None
+    assert read[1] == read[2]
+    assert int(read[1].replace(",", "")) > 100_000
+
+
+def test_demo_when_its_service_is_behind_then_refuses_and_says_how_much_is_left(
+    told: ToldDemo,
+) -> None:
+    """Not ready, with progress and a hint, where the segments of another moment would be wrong."""
+    found = re.search(
+        r"not-ready: replaying; at ([\d,]+) of ([\d,]+), ([\d,]+) records left, ask again in \d+",
+        told.screens["refuse"],
+    )
+    assert found is not None
+    position, target, left = (int(one.replace(",", "")) for one in found.groups())
+    assert 0 < left == target - position
+
+
+def test_demo_when_the_metadata_is_lost_then_is_made_anew_and_an_orphan_is_named(
+    told: ToldDemo,
+) -> None:
+    """All look-ups as before, all records read again, one orphan and no more."""
+    said = told.screens["disaster"]
+    same = re.search(r"(\d+) of (\d+) look-ups have the same answer", said)
+    assert same is not None
+    assert same[1] == same[2]
+    assert said.count("TIER-ORPHAN") == 1
+
+
+def test_demo_when_told_then_leaves_a_report_with_its_pictures(told: ToldDemo) -> None:
+    """Maps of the tier, both starts, and how long look-ups took beside."""
+    pictures = " ".join(told.pictures())
+    assert len(told.pictures()) >= 3
+    text = told.report.read_text(encoding="utf-8")
+    for label in ("before", "local data gone", "metadata rebuilt", "full replay", "from the snap"):
+        assert label in text, pictures
+    assert "http" not in text.partition("<body")[2]
+
+
+def test_demo_when_given_a_folder_then_everything_stays_there(told: ToldDemo) -> None:
+    """It can be looked at afterwards; nothing of it runs any more."""
+    folder: Path = told.report.parent / "data"
+    assert (folder / "service" / "log").is_dir()
+    assert list((folder / "broker").glob("clicks-*"))

@@ -1,0 +1,51 @@
+"""The demonstration with an unmodified broker, as `make demo` shows it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support import tree
+from tests.support.told_demo import TITLES, ToldDemo, tell_demo
+
+if TYPE_CHECKING:
+    from tests.kafka.jars import Jars
+
+pytestmark = pytest.mark.timeout(600)
+
+README = tree.read(Path("README.md"))
+
+
+@pytest.fixture(scope="module")
+def told(kafka_jars: Jars, tmp_path_factory: pytest.TempPathFactory) -> ToldDemo:
+    """One demonstration; the broker's jars are kept where `make demo` keeps them."""
+    del kafka_jars  # who cannot run a broker is told how
+    cache = tree.ROOT / ".cache" / "demo"
+    return tell_demo(tmp_path_factory.mktemp("demo"), "--cache", str(cache))
+
+
+def test_demo_on_kafka_shows_all_nine_claims(told: ToldDemo) -> None:
+    """With an unmodified broker, whose stock consumer reads all of it after the local data went."""
+    assert told.status == 0, told.text
+    assert "With an unmodified Kafka broker." in told.text
+    assert tuple(told.screens) == TITLES
+    assert "✗" not in told.text
+    assert "198,000 of 198,000 records" in told.screens["read cold"]
+    assert "kafka-console-consumer" in told.screens["read cold"]
+    assert "topic adopted" in told.screens["copy"]
+
+
+def test_demo_on_kafka_shows_what_the_readme_shows(told: ToldDemo) -> None:
+    """Every line that the README quotes is printed, but for what was measured."""
+    quoted = next(
+        block for block in re.findall(r"```text\n(.*?)```", README, re.DOTALL) if "✓" in block
+    )
+    measured = re.compile(r"\d[\d,.]*( kB| MB| s)?")
+    printed = {measured.sub("N", line.strip()) for line in told.text.splitlines()}
+    lines = [
+        measured.sub("N", line.strip()) for line in quoted.splitlines() if line.strip() != "..."
+    ]
+    assert not [line for line in lines if line not in printed]
