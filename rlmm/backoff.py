@@ -46,6 +46,15 @@ class Backoff:
         self._not_before = self._now() + self._pause_s
         return self._pause_s
 
+    def begin_anew(self) -> None:
+        """
+        Note that things may be better: the pause that runs is cut down to the first one, and the
+        next failure costs the first one again.
+        """
+        began = self._not_before - self._pause_s
+        self._not_before = min(self._not_before, began + self._pauses.first_s)
+        self._pause_s = 0.0
+
     def succeeded(self) -> None:
         """Note a success: the next failure begins anew."""
         self._pause_s = 0.0

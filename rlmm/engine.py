@@ -152,6 +152,8 @@ class Engine:
         """As `write`, also where the user partition is not assigned here."""
         self.past = Past(log)
         """The log itself, for who asks what happened; whatever of it is followed."""
+        self.wake = self._pump.wake
+        """A broker of the log's cluster has spoken: who waits to reach the log tries it now."""
         self.freeze = self._pump.freeze
         """The state of a metadata partition, or of one user partition there, at one position."""
         self._end: tuple[type[Unresolved], str] | None = None

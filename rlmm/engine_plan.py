@@ -17,7 +17,7 @@ from rlmm.log.kafka.kafka_log import KafkaLog
 from rlmm.log.memory import MemoryLog
 from rlmm.log.memory_topic import MemoryTopic
 from rlmm.own_thread import in_own_thread
-from rlmm.snapshot.catalog import known_clusters
+from rlmm.snapshot.catalog import topics_remembered
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -86,11 +86,15 @@ async def open_files(
 
 
 async def open_kafka(settings: KafkaSettings, snapshots: Path | None = None) -> OpenLog:
-    """The metadata topic of a cluster; never made anew where *snapshots* has some of an old one."""
-    known: frozenset[str] = frozenset()
-    if settings.topic.is_created and snapshots is not None:
-        known = await in_own_thread("known-clusters", partial(known_clusters, snapshots))
-    return OpenLog(await KafkaLog.open(settings, known))
+    """The metadata topic of a cluster; no empty one where *snapshots* has states of another."""
+
+    async def remember(cluster_id: str) -> frozenset[str]:
+        if snapshots is None:
+            return frozenset()
+        look = partial(topics_remembered, snapshots, cluster_id)
+        return await in_own_thread("topics-remembered", look)
+
+    return OpenLog(await KafkaLog.open(settings, remember))
 
 
 async def open_memory(partition_count: int | None) -> OpenLog:

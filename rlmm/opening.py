@@ -20,6 +20,7 @@ from rlmm.errors import AppendRefused, LogUnavailable
 from rlmm.folder_lock import snapshots_lock
 from rlmm.log.past import read_aside
 from rlmm.log.protocol import LogStatistics
+from rlmm.log.waking import wake
 from rlmm.own_thread import in_own_thread
 
 if TYPE_CHECKING:
@@ -152,6 +153,12 @@ class OpeningLog:
         log, left_s = await self._reached(timeout_s)
         assert isinstance(log, KnowsCopying), log
         return await log.topics_not_copied(timeout_s=left_s)
+
+    def wake(self) -> None:
+        """See `Wakes`; also for logs that are none."""
+        found = self._found()
+        if found is not None:
+            wake(found)
 
     def statistics(self) -> LogStatistics:
         """See `MetadataLog`."""

@@ -72,3 +72,8 @@ class Answer:
     exit_code: Callable[[], int] | int = 0
     """0, or 1 where something was found; asked when all is printed."""
     version: int = 1
+    told: Sequence[str] = ()
+    """
+    Notes that were on standard error before: documents have them among their own, and people are
+    not told twice.
+    """

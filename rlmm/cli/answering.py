@@ -9,6 +9,7 @@ import sys
 import time
 import traceback
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -57,9 +58,11 @@ async def _run(asked: Asked, ask: Ask) -> int:
     is_quiet = asked.printing.is_quiet or sys.stderr is None
     with _said_once(), replay_bar(is_quiet=is_quiet) as bar:
         async with opened(asked, bar) as source:
-            answer = await ask(looking_of(asked, source, bar))
+            looking = looking_of(asked, source, bar)
+            answer = await ask(looking)
             if bar is not None:
                 bar.close()
+            answer = replace(answer, told=looking.notes)
             return await write_answer(answer, asked.printing, on_nobody=discard_output)
 
 

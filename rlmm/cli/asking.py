@@ -7,6 +7,7 @@ Imports little: who only asks for help, or for a completion, waits for nothing.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
     Ask = Callable[["Looking"], Awaitable[Answer]]
     """A question; see `rlmm.cli.answer`."""
+
+_log = logging.getLogger(__name__)
 
 
 def _up_to_now() -> Bound:
@@ -49,6 +52,8 @@ class Looking:
     progress: Progress | None = None
     offset: int | None = None
     """Of `--at` with a bare offset: of the one metadata partition that is asked about."""
+    notes: list[str] = field(default_factory=list)
+    """What was said on standard error of all that is answered; see `tell`."""
 
     @property
     def is_now(self) -> bool:
@@ -109,10 +114,26 @@ class Looking:
         identity = await self.source.log.identity(timeout_s=self.timeout_s)
         return place_of(partition, identity.partition_count)
 
+    def tell(self, note: str) -> None:
+        """Say once, whatever the output is, what whoever reads the answer has to know of it."""
+        if note not in self.notes:
+            self.notes.append(note)
+            _log.warning("%s", note)  # rows of CSV, and lines, have no notes
+
     async def moment(self, places: Collection[int] | None = None) -> Moment:
         """
-        The state that is meant, of the metadata partitions *places* or of all. Raises `NotReady`
-        where it is not known as far as that.
+        The state that is meant, of the metadata partitions *places*, or of all that the source is
+        there for: a note says so where that is not every one. Raises `NotReady` where it is not
+        known as far as that.
+        """
+        from rlmm.cli.partly_assigned import of_assigned  # noqa: PLC0415  # as above
+
+        return await (of_assigned(self) if places is None else self.whole(places))
+
+    async def whole(self, places: Collection[int] | None = None) -> Moment:
+        """
+        The state that is meant, of the metadata partitions *places* or of every one, for who would
+        conclude from what is not there. Raises `NotReady` where it is not known as far as that.
         """
         from rlmm.inspection.replaying import replay  # noqa: PLC0415  # as above
 
@@ -130,7 +151,7 @@ class Looking:
         """
         from rlmm.cli.partly_ready import of_ready  # noqa: PLC0415  # as above
 
-        return await of_ready(self, self.moment, holds)
+        return await of_ready(self, self.whole, holds)
 
 
 def answer(asked: Asked, ask: Ask) -> None:

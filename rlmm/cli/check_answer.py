@@ -22,7 +22,7 @@ async def check_answer(
     findings, notes = judge(standing, thresholds), list(standing.notes)
     if standing.is_caught_up:
         places = standing.places
-        asked = [place.metadata_partition for place in places if place.is_assigned]
+        asked = [place.metadata_partition for place in standing.assigned]
         moment = await looking.moment(None if len(asked) == len(places) else asked)
         found, more = await stuck_findings(
             looking, topic=None, copy_open_ms=copy_open_ms, delete_open_ms=delete_open_ms,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rlmm import errors
+from rlmm.inspection.standing import NOT_ASSIGNED
 
 _HINTS: dict[type[errors.RlmmError], str] = {
     errors.NotReady: "wait for it with --wait 30s",
@@ -19,6 +20,7 @@ _HINTS: dict[type[errors.RlmmError], str] = {
 _NEVER_BY_ITSELF = {
     "absent": "look where it is held: in all its folders with --log-dirs, or in the topic itself "
     "with --bootstrap-server",
+    NOT_ASSIGNED: "look in the topic itself with --bootstrap-server",
     "not-understood": "see them with `rlmm events --verdict undecodable`",
 }
 """By the reason why something is not ready, where waiting brings nothing."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from rlmm.assignment import place_of
 from rlmm.cli.answer import Answer, Column, Form
 from rlmm.cli.doctor_answer import required_cluster
 from rlmm.cli.heads import moment_head, partitions_in_place
+from rlmm.cli.partly_assigned import is_of_all
 from rlmm.cli.printing.cells import size_text
 from rlmm.cli.stuck_answer import is_chosen
 from rlmm.inspection.durations import duration_text
@@ -71,13 +73,16 @@ async def lag_answer(
 ) -> Answer:
     """How far each user partition of a tiered topic is behind."""
     cluster = required_cluster(looking, "lag")
-    topics, partitions, offsets = await _tiered(cluster, topic)
+    # A disk fills with what others follow as well, so of disks nothing is told without these.
+    moment = await (looking.whole() if shows_disks else looking.moment())
+    topics, every, offsets = await _tiered(cluster, topic)
+    partitions = _looked_at(every, moment)
     dirs = await cluster.log_dirs()
     leaders = {
         (one.topic, one.partition): topics[one.topic].partitions[one.partition].leader
         for one in partitions
     }
-    sizes, moment = local_sizes(dirs, leaders), await looking.moment()
+    sizes = local_sizes(dirs, leaders)
     window = (looking.now_ms - window_ms, looking.now_ms)
     notes: list[str] = []
     known = {one.partition for one in await partitions_in_place(moment, notes)}
@@ -100,7 +105,9 @@ async def lag_answer(
         "leaders_differ": sum(one.is_told_otherwise for one in rows),
         "first_full_in_s": min(
             (one.full_in_s for one in outlooks if one.full_in_s is not None), default=None
-        ),
+        )
+        if is_of_all(moment)
+        else None,
     }
     head: dict[str, object] = {**moment_head(looking, moment), "rate_window_ms": window_ms}
     if notes:
@@ -153,7 +160,7 @@ async def offsets_answer(looking: Looking, *, topic: str | None) -> Answer:
         _, there, ends_there = await _tiered(cluster, topic)
         told.update(ends_there)
         told.update(await cluster.offsets(sorted(known.difference(there), key=str)))
-        partitions = list(dict.fromkeys([*held, *there]))
+        partitions = list(dict.fromkeys([*held, *_looked_at(there, moment)]))
     items = []
     for one in sorted(partitions, key=lambda one: (one.topic, one.partition, one.topic_id)):
         lineage = lineage_of(finished_of(await _segments(moment, one) if one in known else []))
@@ -195,6 +202,12 @@ async def _tiered(
         for number in sorted(one.partitions)
     ]
     return topics, partitions, await cluster.offsets(partitions)
+
+
+def _looked_at(partitions: Sequence[TopicIdPartition], moment: Moment) -> list[TopicIdPartition]:
+    """Those of *partitions* of which *moment* would know: of others "no tier" is not said."""
+    count = moment.identity.partition_count
+    return [one for one in partitions if place_of(one, count) in moment.positions]
 
 
 async def _segments(moment: Moment, partition: TopicIdPartition) -> Sequence[SegmentMetadata]:

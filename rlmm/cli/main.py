@@ -57,7 +57,7 @@ SHORT_HELP = {
     "check": "Judge thresholds once: exit code 0 when all is well, 1 when not.",
     "config": "Look at the configuration.",
     "conformance": "Compare an implementation with Kafka's recorded answers.",
-    "demo": "Start, write, read, kill, restart from the snapshot: the same answers.",
+    "demo": "Tell one story in nine screens: a broker, copies by Spark, a kill, a disaster.",
     "diff": "Show what differs between two moments: segments, how far was copied, deletions.",
     "doctor": "Examine the settings of the metadata topic, brokers and topics.",
     "events": "Show the events of the metadata topic, decoded, and what became of each.",

@@ -57,38 +57,46 @@ async def of_ready(
     try:
         return await ask(places)
     except (NotReady, LogUnavailable, LogDamaged) as error:
-        ready, others = await _places(looking, places)
-        if not ready or not others:
+        ready, others, left_out = await _places(looking, places)
+        if not ready or not (others or left_out):
             raise
         moment = await ask(ready)
         if not await holds(moment):
             if isinstance(error, NotReady):
                 raise
             msg = f"what is asked for is not where it can be looked for, and elsewhere: {error}"
-            raise NotReady(msg, reason="partly", metadata_partition=others[0]) from error
-        _log.warning(
-            "not looked at, because it is not ready: metadata partition %s; another topic of the "
-            "same name may be there, see `rlmm status`",
-            listed(others),
-        )
+            place = others[0] if others else None
+            raise NotReady(msg, reason="partly", metadata_partition=place) from error
+        if others:
+            _log.warning(
+                "not looked at, because it is not ready: metadata partition %s; another topic of "
+                "the same name may be there, see `rlmm status`",
+                listed(others),
+            )
+        if left_out:
+            _log.warning("%s; another topic of the same name may be there", left_out)
         return moment
 
 
 async def _places(
     looking: Looking, asked: Collection[int] | None
-) -> tuple[Sequence[int], Sequence[int]]:
-    """Of the metadata partitions that are *asked* about, those that are ready, and the others."""
+) -> tuple[Sequence[int], Sequence[int], str]:
+    """
+    Of the metadata partitions that are *asked* about: those that are ready, those that are not,
+    and what is to be said where the source was not given others.
+    """
     try:
         await looking.source.log.identity(timeout_s=min(_ANSWERS_S, looking.timeout_s))
         standing = await looking.source.standing()
     except (NotReady, LogError):
-        return (), ()  # what was told before says more
+        return (), (), ""  # what was told before says more
     meant = [
         one for one in standing.places if asked is None or one.metadata_partition in set(asked)
     ]
     return (
         [one.metadata_partition for one in meant if one.is_caught_up],
-        [one.metadata_partition for one in meant if not one.is_caught_up],
+        [one.metadata_partition for one in meant if one.is_assigned and not one.is_caught_up],
+        "" if all(one.is_assigned for one in meant) else standing.left_out,
     )
 
 

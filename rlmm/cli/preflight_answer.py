@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from rlmm.cli.doctor_answer import required_cluster
 from rlmm.cli.finding_answer import finding_answer
 from rlmm.cli.heads import moment_head, partitions_in_place
-from rlmm.errors import InvalidArgument, LogError
+from rlmm.errors import InvalidArgument, LogError, NotReady
 from rlmm.inspection.looking_up import look_up
 from rlmm.inspection.preflight import (
     before_deletion,
     before_reassignment,
     targets_without_tier,
 )
+from rlmm.inspection.standing import NOT_ASSIGNED
 from rlmm.metadata.ids import TopicIdPartition
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ async def reassign_answer(
     chosen = [TopicIdPartition(facts.topic_id, topic, number) for number in numbers]
     targets = _numbers("--to-brokers", to_brokers)
     findings = targets_without_tier(await _enabled(cluster, targets), targets)
-    moment, ends = await looking.moment(), await cluster.offsets(chosen)
+    moment, ends = await _moment_with(looking, chosen), await cluster.offsets(chosen)
     notes: list[str] = []
     known = {one.partition for one in await partitions_in_place(moment, notes)}
     for one in chosen:
@@ -69,10 +70,20 @@ async def reassign_answer(
     return finding_answer("preflight", findings, head)
 
 
+async def _moment_with(looking: Looking, chosen: Collection[TopicIdPartition]) -> Moment:
+    """The state of all; of a service that was not given all, of what *chosen* live in."""
+    try:
+        return await looking.whole()
+    except NotReady as error:
+        if error.reason != NOT_ASSIGNED:
+            raise
+    return await looking.whole({await looking.place_of(one) for one in chosen})
+
+
 async def delete_answer(looking: Looking, *, topic: str) -> Answer:
     """What a deletion takes and leaves; of every topic id that has the name."""
     notes: list[str] = []
-    moment = await looking.moment()
+    moment = await looking.whole()  # topics that had the name before may be anywhere
     those = [
         one.partition
         for one in await partitions_in_place(moment, notes)

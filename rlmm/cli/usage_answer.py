@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.cli.answer import Answer, Column, Form
 from rlmm.cli.heads import moment_head, partitions_in_place
+from rlmm.cli.partly_assigned import is_of_all
 from rlmm.cli.printing.cells import size_text
 from rlmm.cli.stuck_answer import is_chosen
 from rlmm.errors import LogError
@@ -137,7 +138,7 @@ async def usage_answer(
         oldest_ms += [min(each.event_timestamp_ms for each in segments)] if segments else []
     prices = Prices(gib_month, put_thousand)
     foot: View = {"totals": _view(usage.total, prices)}
-    if topic is None:
+    if topic is None and is_of_all(moment):  # of a part no retention is known to be safe
         foot["metadata_topic"] = await _metadata_topic(
             looking, summaries, moment.positions, asked, min(oldest_ms, default=None)
         )

@@ -81,9 +81,15 @@ class Standing:
     places: tuple[PlaceStanding, ...]
     notes: tuple[str, ...] = ()
     """What else an operator has to know: folders that are missing, a service that observes."""
+    left_out: str = ""
+    """Says so where it was not given every metadata partition; one of the notes, too."""
+
+    @property
+    def assigned(self) -> list[PlaceStanding]:
+        """How those stand that the source is there for."""
+        return [one for one in self.places if one.is_assigned]
 
     @property
     def is_caught_up(self) -> bool:
         """Whether everything is answered from that the source is there for."""
-        asked = (one for one in self.places if one.is_assigned)
-        return self.identity is not None and all(one.is_caught_up for one in asked)
+        return self.identity is not None and all(one.is_caught_up for one in self.assigned)

@@ -14,23 +14,20 @@ from contextvars import Context, copy_context
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rlmm.backoff import Backoff, Pauses
 from rlmm.errors import (
     AssignmentLost,
-    ConfigError,
     InvalidArgument,
     LogError,
-    LogNotPermitted,
     LogRecreated,
     LogUnavailable,
     OutcomeUnknown,
-    TopicAbsent,
     first_of,
 )
 from rlmm.line_fields import bound
 from rlmm.metadata.report import Tally
 from rlmm.pump.figures import PumpStatistics
 from rlmm.pump.follower import Follower
+from rlmm.pump.reaching import Reaching
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -63,13 +60,14 @@ class Pump:
         self._refused: dict[int, str] = {}
         """Generations that the topic contradicted when it was reached, and how."""
         self._changed = around.changed
-        self._connect_attempts = 0
-        self._last_trouble = ""
+        self._reaching = Reaching(around, self._check)
         self._recreations = 0
         self._judged_s: float | None = None
         self._ended = Tally()
         """What followers have passed that are no more."""
         self._closed: tuple[type[Unresolved], str] | None = None
+        self.wake = self._reaching.wake
+        """There is a sign of life of the log: where it waits to be reached it is tried now."""
         around.listener.assigned(assignment)
 
     # ---------------------------------------------------------------------------- the task
@@ -83,21 +81,22 @@ class Pump:
         and `InvalidArgument` where the assignment does.
         """
         while True:
-            self._identity = identity = await self._connect()
+            identity = await self._reaching.reach(is_first=not self._recreations)
+            self._identity = identity
             self._around.listener.connected(identity)
             try:
                 with bound(cluster_id=identity.cluster_id):
                     await self._follow()
             except* LogRecreated as errors:
                 self._recreations += 1
-                self._last_trouble = str(first_of(errors))
+                self._reaching.trouble = str(first_of(errors))
                 cluster = {"cluster_id": identity.cluster_id}
-                _log.error("%s: everything is read anew", self._last_trouble, extra=cluster)
+                _log.error("%s: everything is read anew", self._reaching.trouble, extra=cluster)
                 self._end_all(OutcomeUnknown, "the metadata topic is another one now")
             finally:
                 self._identity = None
             _stay_cancelled()
-            self._around.listener.disconnected(self._last_trouble)
+            self._around.listener.disconnected(self._reaching.trouble)
 
     def close(self, error: type[Unresolved], message: str) -> None:
         """
@@ -114,46 +113,6 @@ class Pump:
         """After the end, let go of all that was read: nothing of it can be kept any more."""
         self._followers.clear()
         self._running.clear()
-
-    async def _connect(self) -> LogIdentity:
-        """Ask who the log is until it answers; pauses double, and nothing gives up."""
-        settings = self._around.settings
-        pauses = Pauses(settings.retry_first_ms / 1_000, settings.retry_last_ms / 1_000)
-        backoff = Backoff(pauses, asyncio.get_running_loop().time)
-        while True:
-            self._connect_attempts += 1
-            try:
-                identity = await self._around.log.identity(
-                    timeout_s=settings.bounds_timeout_ms / 1_000
-                )
-                self._check(identity.partition_count)
-                self._around.confirm(identity)
-            except (LogUnavailable, LogNotPermitted, TopicAbsent) as error:
-                self._last_trouble = str(error)
-            except (ConfigError, InvalidArgument) as error:
-                # What stands in the way at the first start is wrong; later the topic may be in
-                # the middle of being made anew.
-                if not self._recreations:
-                    raise
-                self._last_trouble = str(error)
-            else:
-                _log.info(
-                    "cluster %s, metadata topic %s with %d partitions",
-                    identity.cluster_id,
-                    identity.topic_id,
-                    identity.partition_count,
-                    extra={"cluster_id": identity.cluster_id},
-                )
-                return identity
-            pause_s = backoff.failed()
-            self._around.listener.disconnected(self._last_trouble)
-            _log.warning(
-                "the log is not reached (attempt %d): %s; next attempt in %.2f s",
-                self._connect_attempts,
-                self._last_trouble,
-                pause_s,
-            )
-            await asyncio.sleep(pause_s)
 
     def _check(self, partition_count: int) -> None:
         """
@@ -213,7 +172,7 @@ class Pump:
                     partitions, timeout_s=settings.bounds_timeout_ms / 1_000
                 )
             except LogUnavailable as error:
-                self._last_trouble = str(error)
+                self._reaching.trouble = str(error)
                 continue
             for partition, answer in answers.items():
                 follower = self._followers.get(partition)
@@ -336,7 +295,7 @@ class Pump:
     @property
     def last_trouble(self) -> str:
         """What stood in the way of reaching the log last."""
-        return self._last_trouble
+        return self._reaching.trouble
 
     @property
     def judged_s(self) -> float | None:
@@ -370,8 +329,8 @@ class Pump:
             tally.add(follower.tally)
         return PumpStatistics(
             self._identity is not None,
-            self._connect_attempts,
-            self._last_trouble,
+            self._reaching.attempts,
+            self.last_trouble,
             self._generation,
             self._recreations,
             self._judged_s,

@@ -86,6 +86,18 @@ class Clusters:
             self.brokers(found)  # what they had holds, also before one of them is heard
         return found
 
+    def hear_broker(self, cluster_id: str | None) -> None:
+        """
+        A broker of the cluster has spoken: its Kafka is there, or about to be. A log that is or may
+        be of that cluster, and waits to be tried again, is tried now.
+        """
+        known = None if cluster_id is None else self._engines.of_cluster(cluster_id)
+        for engine in self._engines.all():
+            if known is None and engine.identity is None and not self._engines.is_learned(engine):
+                engine.wake()
+        if known is not None:
+            known.wake()
+
     def is_served(self, engine: Engine) -> bool:
         """Whether the engine is still there."""
         return engine in self._engines.all()

@@ -144,6 +144,7 @@ class Session:
         door.limits.enter(client)
         self.hello, self._client, self.meter = hello, client, door.limits.meter(client)
         try:
+            self._show_life()
             engine = self.engine()
         except NotReady:
             identity = None
@@ -192,6 +193,12 @@ class Session:
             self._engine = engine
             self._reads = self._reads_of(engine)
         return engine
+
+    def _show_life(self) -> None:
+        """Where a broker speaks its cluster is alive, whatever is known of it here."""
+        assert self.hello is not None
+        if self.hello.broker_id is not None:
+            self._around.clusters.hear_broker(self.hello.cluster_id)
 
     def _leave_broker(self) -> None:
         start, self.broker = self.broker, None
@@ -296,6 +303,7 @@ class Session:
     def _assign(self, method: Method, args: Args) -> object:
         partitions, complete = read_assign(args, self._bounds)
         self._require(method)
+        self._show_life()
         engine, start = self._speaking(method)
         brokers = self._around.clusters.brokers(engine)
         return brokers.assign(start, partitions, complete=complete)

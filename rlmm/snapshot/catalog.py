@@ -15,7 +15,7 @@ import logging
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from rlmm.snapshot.atomic import TEMPORARY
 
@@ -81,17 +81,16 @@ def identity_folders(root: Path) -> list[Path]:
     return sorted(topic for topic in topics if _has_snapshots(topic))
 
 
-def known_clusters(root: Path) -> frozenset[str]:
-    """
-    The ids of the clusters of whose logs *root* has a snapshot; without those that are too long to
-    be told from the names of folders, which no cluster of Kafka's has.
-    """
-    return frozenset(unquote(folder.parent.name) for folder in identity_folders(root))
+def topics_remembered(root: Path, cluster_id: str) -> frozenset[str]:
+    """The ids of a cluster's topics of which *root* has the state of some record."""
+    cluster = root / cluster_folder(cluster_id)
+    folders = (folder for folder in identity_folders(root) if folder.parent == cluster)
+    return frozenset(folder.name for folder in folders if _has_snapshots(folder, above=0))
 
 
-def _has_snapshots(folder: Path) -> bool:
+def _has_snapshots(folder: Path, above: int = -1) -> bool:
     return any(
-        position_of(entry.name) is not None
+        (position := position_of(entry.name)) is not None and position > above
         for partition in folder.iterdir()
         if _PARTITION.fullmatch(partition.name) and partition.is_dir()
         for entry in partition.iterdir()

@@ -146,7 +146,8 @@ class SidecarSource:
         where = f"the service at {self.where}"
         if not behind:
             return NotReady(f"{where}: {'; '.join(found.notes)}", reason="connecting")
-        first = behind[0]
+        # Waiting brings what is behind, and never what the service was not given.
+        first = next((one for one in behind if not one.is_assigned), behind[0])
         others = f", and {len(behind) - 1} more" if len(behind) > 1 else ""
         how = first.detail or "it is being read"
         why = "" if first.why == first.state else f" ({first.why})"

@@ -43,13 +43,16 @@ def standing_of(said: Said, where: str, mode: str) -> Standing:
     state, why = _unread_as(said.get("is_assignment_known"))
     for place in absent:
         told[place] = unread(place, state, why, "the service does not read it")
+    left_out = ""
     if absent:
         notes.append(
             f"{len(absent)} of {identity.partition_count} metadata partitions are not read by the "
             f"service: it answers for {said.get('assignment') or 'others'}"
         )
+        if state == NOT_ASSIGNED:
+            notes[-1] = left_out = f"{notes[-1]}; --bootstrap-server shows all"
     places = tuple(told[place] for place in sorted(told))
-    return Standing(SourceKind.SIDECAR, where, identity, places, tuple(notes))
+    return Standing(SourceKind.SIDECAR, where, identity, places, tuple(notes), left_out)
 
 
 def _unread_as(is_assignment_known: object) -> tuple[str, str]:

@@ -32,6 +32,11 @@ def test_no_lock_file_is_kept() -> None:
     assert not [path for path in tree.files() if path.name in LOCK_FILES]
 
 
+def test_no_source_is_ignored() -> None:
+    """What git does not see is in no clone and in no wheel, however well it works here."""
+    assert not tree.ignored_sources()
+
+
 def test_no_package_index_is_named() -> None:
     """No text names a package registry's host or an option that would choose one."""
     assert not findings({path: tidy.addresses(tree.read(path)) for path in tree.text_files()})

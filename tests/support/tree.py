@@ -24,6 +24,17 @@ def files() -> tuple[Path, ...]:
     return tuple(sorted(names))
 
 
+def ignored_sources() -> list[Path]:
+    """Sources in our own folders that git takes for something that tools have made."""
+    command = ["git", "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--"]
+    folders = (*PACKAGES, "bench", "deploy", "docs", "examples", "tests", "tools", "typings")
+    listing = subprocess.run(
+        [*command, *folders], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    names = map(Path, filter(None, listing.stdout.split("\0")))
+    return sorted(name for name in names if not _is_left_behind(name))
+
+
 def _is_left_behind(name: Path) -> bool:
     """Whether a file was made by tools: in a hidden folder, a cache, or what is built."""
     folders = name.parts[:-1]

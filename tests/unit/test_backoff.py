@@ -32,3 +32,19 @@ def test_backoff_when_it_succeeded_then_begins_anew() -> None:
     backoff.succeeded()
     assert backoff.remaining_s == 0
     assert backoff.failed() == BOOTSTRAP.first_s
+
+
+def test_f95_backoff_when_begun_anew_then_the_pause_ends_where_the_first_one_would() -> None:
+    """A sign of life cuts the pause down, and never below the first one, however often it comes."""
+    now = 100.0
+    backoff = Backoff(BOOTSTRAP, lambda: now)
+    backoff.begin_anew()
+    assert backoff.remaining_s == 0
+    for _ in range(7):
+        backoff.failed()
+    for _ in range(3):
+        backoff.begin_anew()
+        assert backoff.remaining_s == BOOTSTRAP.first_s
+    now += 1
+    assert backoff.remaining_s == 0
+    assert [backoff.failed() for _ in range(3)] == [0.25, 0.5, 1.0]

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator, Mapping
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 WATCHDOG_S = 10.0
 HEARTBEAT_S_MAX = 60.0
 OPEN = ShardGateStatistics(GateState.OPEN, None, "", 1)

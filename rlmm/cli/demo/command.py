@@ -76,11 +76,11 @@ def demo(
         msg = f"{folder} is not empty"
         raise click.UsageError(msg)
     _check_report(report)
-    jars, because = _jars(cache, is_wanted=not without_broker)
     with ExitStack() as closing:
+        closing.enter_context(_ended_in_order())
+        jars, because = _jars(cache, is_wanted=not without_broker)
         # Paths of sockets are short, those of folders are not.
         short = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="rlmm-demo-")))
-        closing.enter_context(_ended_in_order())
         place = (folder or short / "data").absolute()
         _make_folder(place)
         is_shown = _tell(_world(place, short / "rlmm.sock", jars), because, report)

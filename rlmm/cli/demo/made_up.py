@@ -16,9 +16,12 @@ from typing import TYPE_CHECKING, Final
 from rlmm.cli.demo.events import place_of
 from rlmm.cli.demo.records import PARTITIONS, SEGMENT_BYTES, TOPIC
 from rlmm.cli.demo.world import World, has_spark, versions
+from rlmm.clock import SYSTEM_CLOCK
 from rlmm.errors import EngineFailed
 from rlmm.log.folder import TOPIC as METADATA_TOPIC
+from rlmm.metadata.events import PartitionDelete
 from rlmm.metadata.ids import TopicIdPartition, Uuid
+from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import LogSettings, SyncPolicy
 from rlmm.planning import LOG_FOLDER, SNAPSHOT_FOLDER
@@ -45,6 +48,8 @@ _PRODUCER_ID: Final = 1_001
 _FIRST_MS: Final = 1_700_000_000_000
 _DEADLINE_S: Final = 120.0
 _METADATA_PARTITIONS: Final = 50
+_MARKED: Final = PartitionDeleteState.DELETE_PARTITION_MARKED
+_STARTED: Final = PartitionDeleteState.DELETE_PARTITION_STARTED
 
 
 class MadeUpWorld(World):
@@ -142,7 +147,7 @@ class MadeUpWorld(World):
             log = await registry.partition(METADATA_TOPIC, place)
             leader_epoch = log.leader_epochs[-1][0]
             for some in _groups(values, _EVENTS_BATCH):
-                batch = build_batch(records_of(some, 0, _FIRST_MS), 0)
+                batch = build_batch(records_of(some, 0, SYSTEM_CLOCK.now_ms()), 0)
                 await log.append(batch, leader_epoch=leader_epoch)
 
     def metadata_flags(self) -> list[str]:
@@ -153,12 +158,18 @@ class MadeUpWorld(World):
         """The log itself is deleted; the next service begins one."""
         for name in (LOG_FOLDER, SNAPSHOT_FOLDER):
             shutil.rmtree(self.folder / "service" / name, ignore_errors=True)
-        return f"rm -r {LOG_FOLDER} {SNAPSHOT_FOLDER}"
+        return f"rm -r rlmm-data/{LOG_FOLDER} rlmm-data/{SNAPSHOT_FOLDER}"
 
     def before_rebuild(self) -> None:
         """Another service, on nothing."""
         self.start_service()
         self.service.wait_ready()
+
+    def abandon(self, partition: TopicIdPartition) -> None:
+        """Its deletion has begun, and who deleted it died: there is no cluster to ask."""
+        for state in (_MARKED, _STARTED):
+            event = PartitionDelete(partition, 1, SYSTEM_CLOCK.now_ms(), state)
+            self.service.client.put_partition_delete(event)
 
     def after_rebuild(self) -> None:
         """Nothing: it has heard of all of it."""

@@ -36,9 +36,10 @@ class Screen:
         self.checks = 0
 
     def command(self, text: str) -> None:
-        """A command that is run now, as one would type it."""
-        self.commands.append(text)
-        click.echo(f"  $ {text}")
+        """Commands that are run now, as one would type them; a line for each."""
+        for line in text.splitlines():
+            self.commands.append(line)
+            click.echo(f"  $ {line}")
 
     def tell(self, text: str = "") -> None:
         """Lines of what was found."""

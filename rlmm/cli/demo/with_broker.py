@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from rlmm.cli.demo.broker.jars import Jars
     from rlmm.cli.demo.records import Portion
+    from rlmm.metadata.ids import TopicIdPartition
 
 _METADATA_PARTITIONS: Final = 5
 _DEADLINE_S, _PAUSE_S = 60.0, 0.05
@@ -46,17 +48,27 @@ _QUICK: Final = {
 }
 
 
+def _tool(name: str) -> str:
+    """The head of a command of Kafka's."""
+    return f"kafka-{name} --bootstrap-server broker:9092"
+
+
 class BrokerWorld(World):
     """A broker, its service beside it, and a tier that both our plugins and Spark work on."""
 
     has_broker = True
-    producer = "kafka-topics --create --topic clicks --config remote.storage.enable=true"
+    producer = (
+        f"{_tool('topics')} --create --topic {TOPIC} --partitions {PARTITIONS} "
+        f"--config remote.storage.enable=true --config segment.bytes={SEGMENT_BYTES}"
+    )
     reader = "Kafka's console consumer"
 
     def __init__(self, folder: Path, socket: Path, jars: Jars) -> None:
         super().__init__(folder, socket)
         self._jars = jars
         self._broker: BrokerProcess
+        # It says on standard error what it tries again, which would stand between the screens.
+        logging.getLogger("aiokafka").addHandler(logging.NullHandler())
 
     def start(self) -> dict[str, str]:
         """Store, service and broker; the service and the broker's plugin wait for each other."""
@@ -112,19 +124,25 @@ class BrokerWorld(World):
 
     def forget_local(self) -> str:
         """By the broker's own retention, which also has the active segments roll; then they go."""
-        clients.change_broker(self._broker.bootstrap, 1, {_PACE: str(SEGMENT_BYTES * 100)})
+        pace = SEGMENT_BYTES * 100
+        clients.change_broker(self._broker.bootstrap, 1, {_PACE: str(pace)})
         clients.change_topic(self._broker.bootstrap, TOPIC, {**_TOPIC, **_NOTHING_LOCAL})
         deadline_s = time.monotonic() + _DEADLINE_S
         while self.local_bytes() or len(self.log_files()) > PARTITIONS:
             if time.monotonic() > deadline_s:
                 raise EngineFailed("the broker did not delete its local copies")
             time.sleep(_PAUSE_S)
-        return "kafka-configs --alter --add-config local.retention.ms=1000,local.retention.bytes=1"
+        settings = ",".join(f"{name}={value}" for name, value in _NOTHING_LOCAL.items())
+        change = f"{_tool('configs')} --alter --entity-type"
+        return (
+            f"{change} brokers --entity-name 1 --add-config {_PACE}={pace}\n"
+            f"{change} topics --entity-name {TOPIC} --add-config {settings}"
+        )
 
     def read_all(self, count: int) -> tuple[str, list[tuple[int, int, bytes]]]:
         """By Kafka's console consumer, out of the tier through our plugins."""
         rows = consume(self._jars, self._broker.bootstrap, TOPIC, count)
-        command = f"kafka-console-consumer --topic {TOPIC} --from-beginning --isolation-level"
+        command = f"{_tool('console-consumer')} --topic {TOPIC} --from-beginning --isolation-level"
         return f"{command} read_committed", [
             (partition, offset, value.encode()) for partition, offset, value in rows
         ]
@@ -142,10 +160,17 @@ class BrokerWorld(World):
         clients.delete_topic(self._broker.bootstrap, METADATA_TOPIC)
         settings = {"cleanup.policy": "delete", "retention.ms": "-1"}
         clients.create_topic(self._broker.bootstrap, METADATA_TOPIC, _METADATA_PARTITIONS, settings)
-        return f"kafka-topics --delete --topic {METADATA_TOPIC}"
+        return (
+            f"{_tool('topics')} --delete --topic {METADATA_TOPIC}\n"
+            f"{_tool('topics')} --create --topic {METADATA_TOPIC} --partitions "
+            f"{_METADATA_PARTITIONS} --config cleanup.policy=delete --config retention.ms=-1"
+        )
 
     def before_rebuild(self) -> None:
         """Nothing: events are written into the topic itself."""
+
+    def abandon(self, partition: TopicIdPartition) -> None:
+        """Nothing: neither the cluster nor the metadata knows its topic."""
 
     def after_rebuild(self) -> None:
         """What the service had kept was of the topic that is gone."""

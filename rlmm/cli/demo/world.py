@@ -9,7 +9,7 @@ import shutil
 import sys
 import time
 from abc import ABC, abstractmethod
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.cli.demo.commands import run_command
@@ -108,6 +108,10 @@ class World(ABC):
     def after_rebuild(self) -> None:
         """Have a service that knows of the new metadata alone."""
 
+    @abstractmethod
+    def abandon(self, partition: TopicIdPartition) -> None:
+        """Have it be provable that nobody has a use for objects of that partition."""
+
     # -------------------------------------------------------------------------------- what shared
 
     def open_store(self) -> None:
@@ -175,7 +179,11 @@ class World(ABC):
 
     def local_bytes(self) -> int:
         """Of all local files of the topic's partitions that hold records."""
-        return sum(path.stat().st_size for path in self.log_files())
+        found = 0
+        for path in self.log_files():
+            with suppress(FileNotFoundError):  # a broker deletes as it likes
+                found += path.stat().st_size
+        return found
 
     def answers(self) -> dict[str, Any]:
         """What the service answers to look-ups in every segment and between: to be compared."""

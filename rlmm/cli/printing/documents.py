@@ -41,6 +41,15 @@ def head_of(answer: Answer) -> View:
     return {"schema": f"rlmm/{answer.kind}/{answer.version}", **answer.head}
 
 
+def document_head(answer: Answer) -> View:
+    """The same for programs, which are not supposed to read standard error."""
+    head = head_of(answer)
+    if not answer.told:
+        return head
+    notes = head.get("notes")
+    return {**head, "notes": [*answer.told, *(notes if isinstance(notes, list) else ())]}
+
+
 class JsonPrinter:
     """One document."""
 
@@ -51,7 +60,7 @@ class JsonPrinter:
     def begin(self) -> Iterable[str]:
         """See `Printer`."""
         head = "".join(
-            f"{json_text(k)}: {json_text(v)},\n " for k, v in head_of(self._answer).items()
+            f"{json_text(k)}: {json_text(v)},\n " for k, v in document_head(self._answer).items()
         )
         return [f'{{{head}"items": [']
 
@@ -100,7 +109,7 @@ class YamlPrinter:
 
     def begin(self) -> Iterable[str]:
         """See `Printer`."""
-        return ["".join(yaml_lines(head_of(self._answer)))]
+        return ["".join(yaml_lines(document_head(self._answer)))]
 
     def item(self, item: View) -> Iterable[str]:
         """See `Printer`."""

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, TextIO
 
-from rlmm.cli.printing.documents import head_of, json_text
+from rlmm.cli.printing.documents import document_head, json_text
 from rlmm.cli.printing.printers import printer_for
 from rlmm.errors import ConfigError
 
@@ -112,7 +112,7 @@ async def document_of(answer: Answer) -> str:
     async with aclosing(_each(answer.items)) as items:
         every = [item async for item in items]
     foot = {} if answer.foot is None else answer.foot()
-    return json_text({**head_of(answer), "items": every, **foot})
+    return json_text({**document_head(answer), "items": every, **foot})
 
 
 async def _write_items(items: AsyncIterator[View], printer: Printer, out: Out) -> None:

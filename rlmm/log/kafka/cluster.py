@@ -14,18 +14,19 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rlmm.backoff import BOOTSTRAP, RETRY, Backoff
+from rlmm.backoff import BOOTSTRAP, RETRY
 from rlmm.errors import LogError, LogNotPermitted, LogUnavailable
 from rlmm.log.kafka.codes import name_of
 from rlmm.log.kafka.crew import report_death
 from rlmm.log.kafka.metadata_api import MetadataRequest
 from rlmm.log.kafka.nodes import Node
 from rlmm.log.kafka.settings import address_of
+from rlmm.log.waking import WakingBackoff
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from rlmm.log.kafka.connection import Dialer
+    from rlmm.log.kafka.connection import Connection, Dialer
     from rlmm.log.kafka.crew import Crew
     from rlmm.log.kafka.metadata_api import ClusterMetadata, PartitionLeader
     from rlmm.log.kafka.settings import KafkaSettings
@@ -103,7 +104,7 @@ class Cluster:
         self._crew = crew
         self._now = now
         self._nodes: dict[int, Node] = {}
-        self._backoff = Backoff(BOOTSTRAP, now)
+        self._backoff = WakingBackoff(BOOTSTRAP, now)
         self._asked_at = float("-inf")
         self._attempt: asyncio.Task[None] | None = None
         self._is_new = True
@@ -121,6 +122,19 @@ class Cluster:
             msg = "the cluster names no broker that could be asked"
             raise LogUnavailable(msg)
         return self._known()[0]
+
+    async def short_questions(self) -> Connection:
+        """A connection for what every broker knows; waits for the first view."""
+        await self.view_now()
+        return await self.any_node().control()
+
+    def wake(self) -> None:
+        """
+        A broker is there, or about to be: who waits to ask the cluster asks now. Not where we were
+        not let in, which no broker's coming changes: passwords are not tried more often for it.
+        """
+        if not isinstance(self.trouble, LogNotPermitted):
+            self._backoff.wake()
 
     def hang_up(self, node_id: int) -> None:
         """Cut the connection for short questions to a broker that does not answer them."""
@@ -176,8 +190,8 @@ class Cluster:
 
     async def _ask(self) -> None:
         """Make one attempt; it fails when no broker answers."""
-        gap_s = self._asked_at + _GAP_S - self._now()
-        await asyncio.sleep(max(self._backoff.remaining_s, gap_s, 0))
+        await self._backoff.wait()
+        await asyncio.sleep(max(self._asked_at + _GAP_S - self._now(), 0))
         self._asked_at = self._now()
         self.attempts.made += 1
         number = self.attempts.made

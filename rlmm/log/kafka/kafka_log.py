@@ -18,7 +18,6 @@ from rlmm.clock import SYSTEM_CLOCK
 from rlmm.doorbell import Doorbell
 from rlmm.errors import (
     AppendRefused,
-    ConfigError,
     LogError,
     LogNotPermitted,
     LogRecreated,
@@ -26,23 +25,31 @@ from rlmm.errors import (
 )
 from rlmm.log.kafka.appender import Appender
 from rlmm.log.kafka.aside import Sources
-from rlmm.log.kafka.bounds import BoundsQuestion, gone
+from rlmm.log.kafka.bounds import BoundsQuestion
 from rlmm.log.kafka.cluster import Cluster
 from rlmm.log.kafka.codes import DENIED, trouble
 from rlmm.log.kafka.connection import Dialer
 from rlmm.log.kafka.crew import Crew
 from rlmm.log.kafka.fetch import Fetcher
 from rlmm.log.kafka.getmany import GetmanyFetcher, uses_getmany
+from rlmm.log.kafka.lost_topic import another_than, nothing, refuse_empty
 from rlmm.log.kafka.reads import Read
 from rlmm.log.kafka.tiered import tiered_partitions_of, topics_not_copied
-from rlmm.log.kafka.topic import TopicCreation, find_dangers, is_absent, require_topic
+from rlmm.log.kafka.topic import (
+    TopicCreation,
+    find_dangers,
+    is_absent,
+    require_cluster,
+    require_topic,
+)
 from rlmm.log.protocol import LogIdentity, LogStatistics
 from rlmm.log.requests import require_partition, require_position, require_value
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Iterable
+    from collections.abc import AsyncIterator, Collection
 
     from rlmm.log.kafka.cluster import ClusterView
+    from rlmm.log.kafka.lost_topic import Remember
     from rlmm.log.kafka.reads import ReadSource
     from rlmm.log.kafka.settings import KafkaSettings
     from rlmm.log.kafka.topic import TopicFinding
@@ -74,19 +81,24 @@ class KafkaLogStatistics(LogStatistics):
 class KafkaLog:
     """A `MetadataLog` on a topic of a Kafka cluster."""
 
-    def __init__(self, settings: KafkaSettings, dialer: Dialer, known: Iterable[str] = ()) -> None:
+    def __init__(
+        self, settings: KafkaSettings, dialer: Dialer, remember: Remember = nothing
+    ) -> None:
         """Not for callers: `open` reads the files that the configuration names."""
         loop = asyncio.get_running_loop()
         self._settings = settings
         self._crew = Crew()
         self._cluster = Cluster(settings, dialer, self._crew, loop.time)
         self._cluster.on_change = self._changed
+        self.wake = self._cluster.wake
+        """See `Wakes`."""
         self._sources = Sources(partial(self._source, dialer), self._crew)
         self._appender: Appender | None = None
         if not settings.is_observer:
             self._appender = Appender(settings, self._cluster, self._crew, SYSTEM_CLOCK.now_ms)
         self._bound: LogIdentity | None = None
-        self._creation = TopicCreation(settings, self._cluster, loop.time, known)
+        self._creation = TopicCreation(settings, self._cluster, loop.time)
+        self._remember = remember
         self._limits: set[asyncio.Timeout] = set()
         self._bell = Doorbell()
         self._is_closed = False
@@ -100,9 +112,9 @@ class KafkaLog:
         return Fetcher(settings, self._cluster, crew, self._ask_bounds, now)
 
     @classmethod
-    async def open(cls, settings: KafkaSettings, known: Iterable[str] = ()) -> KafkaLog:
+    async def open(cls, settings: KafkaSettings, remember: Remember = nothing) -> KafkaLog:
         """Make a log; nothing connects yet. `ConfigError` for a file that cannot be used."""
-        return cls(settings, await Dialer.prepare(settings), known)
+        return cls(settings, await Dialer.prepare(settings), remember)
 
     def statistics(self) -> KafkaLogStatistics:
         """What happened so far; plain numbers, read without waiting."""
@@ -125,13 +137,16 @@ class KafkaLog:
         Ask for the identity, freshly; from then on this log is that topic's.
 
         This, or any first call, creates the topic where configuration asks for that, it is surely
-        absent, and the cluster is none of those *known* to have had it.
+        absent, and none is remembered. An empty one is refused where another is.
         """
         try:
             async with self._limit(timeout_s):
-                return await self._identify(await self._cluster.fresh_view())
+                found = await self._identify(await self._cluster.fresh_view())
         except TimeoutError:
             raise self._late("the topic", timeout_s) from None
+        name = self._settings.topic.name
+        await refuse_empty(found, name, self._remember, self.bounds, timeout_s)
+        return found
 
     async def bounds(
         self, partitions: Collection[int], *, timeout_s: float
@@ -244,8 +259,7 @@ class KafkaLog:
         """The user partitions of tiered topics that a broker leads or follows, asked freshly."""
         try:
             async with self._limit(timeout_s):
-                await self._cluster.view_now()
-                connection = await self._cluster.any_node().control()
+                connection = await self._cluster.short_questions()
                 return await tiered_partitions_of(connection, broker_id, self._settings.topic.name)
         except TimeoutError:
             raise self._late(f"the partitions of broker {broker_id}", timeout_s) from None
@@ -254,9 +268,7 @@ class KafkaLog:
         """The tiered topics that brokers were told not to copy, asked freshly."""
         try:
             async with self._limit(timeout_s):
-                await self._cluster.view_now()
-                connection = await self._cluster.any_node().control()
-                return await topics_not_copied(connection)
+                return await topics_not_copied(await self._cluster.short_questions())
         except TimeoutError:
             raise self._late("which topics are not copied", timeout_s) from None
 
@@ -308,8 +320,10 @@ class KafkaLog:
 
     async def _identify(self, view: ClusterView) -> LogIdentity:
         """Belong to the topic of *view*, once there is one or it is sure that there is none."""
+        if await self._remember(view.cluster_id):
+            self._creation.saw(view)
         while view.topic is None:
-            self._require_cluster(view)
+            require_cluster(self._settings, view)
             if is_absent(view) and self._settings.topic.is_created:
                 await self._creation.attempt(view)
             elif is_absent(view) or view.topic_code in DENIED:
@@ -317,18 +331,11 @@ class KafkaLog:
             view = await self._cluster.fresh_view()
         return self._bind(view)
 
-    def _require_cluster(self, view: ClusterView) -> None:
-        """Refuse a cluster that is not the one that is meant, before anything is made in it."""
-        expected = self._settings.cluster_id
-        if expected not in {None, view.cluster_id}:
-            raise ConfigError(f"there is cluster {view.cluster_id}, not {expected}")
-
     def _bind(self, view: ClusterView) -> LogIdentity:
         """Belong to the topic of *view*; calls on another were ended when the view came."""
-        topic = require_topic(self._settings.topic, view)
+        topic = self._creation.require(view)
         found = LogIdentity(view.cluster_id, topic.topic_id, len(topic.partitions))
         self._bound = found
-        self._creation.saw(view)
         self._sources.main.bind(found.topic_id)
         if self._appender is not None:
             self._appender.bind(found.topic_id)
@@ -346,17 +353,7 @@ class KafkaLog:
 
     def _recreated(self, view: ClusterView) -> LogRecreated | None:
         """What to tell a reader of the bound topic when *view* shows another."""
-        bound = self._bound
-        if bound is None or view.topic is None:
-            return None
-        if view.cluster_id != bound.cluster_id:
-            return LogRecreated(
-                f"this is another cluster: its id was {bound.cluster_id}, now {view.cluster_id}"
-            )
-        if view.topic.topic_id == bound.topic_id:
-            return None
-        error = gone(self._settings.topic.name, bound.topic_id, view.topic.topic_id)
-        return LogRecreated(str(error))
+        return another_than(self._bound, view, self._settings.topic.name)
 
     def _changed(self) -> None:
         """Look at what the cluster has told, or why it has not."""

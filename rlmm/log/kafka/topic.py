@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from rlmm.backoff import RETRY, Backoff
 from rlmm.errors import ConfigError, LogUnavailable, TopicAbsent
 from rlmm.log.kafka.codes import DENIED, Code, name_of, trouble
+from rlmm.log.kafka.lost_topic import gone
 from rlmm.log.kafka.settings import PARTITION_COUNT
 from rlmm.log.kafka.topic_api import CreateTopicsRequest, DescribeTopicsRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from rlmm.log.kafka.cluster import Cluster, ClusterView, TopicView
     from rlmm.log.kafka.connection import Connection
@@ -67,8 +68,9 @@ def require_topic(settings: TopicSettings, view: ClusterView) -> TopicView:
     if topic is None:
         if is_absent(view):
             raise TopicAbsent(
-                f"topic {settings.name} does not exist in cluster {view.cluster_id}: start a "
-                "broker with tiered storage, or have it created here (topic.create)"
+                f"topic {settings.name} does not exist in cluster {view.cluster_id}: Kafka's own "
+                "manager makes it when a broker with tiered storage starts, or this service does "
+                "(kafka.topic.is.created)"
             )
         raise trouble(f"topic {settings.name}", view.topic_code, "DESCRIBE the topic")
     count, expected = len(topic.partitions), settings.num_partitions
@@ -81,6 +83,12 @@ def require_topic(settings: TopicSettings, view: ClusterView) -> TopicView:
     return topic
 
 
+def require_cluster(settings: KafkaSettings, view: ClusterView) -> None:
+    """Refuse a cluster that is not the one that is meant, before anything is made in it."""
+    if settings.cluster_id not in {None, view.cluster_id}:
+        raise ConfigError(f"there is cluster {view.cluster_id}, not {settings.cluster_id}")
+
+
 def is_absent(view: ClusterView) -> bool:
     """Whether the topic surely does not exist: nothing else may lead to its creation."""
     return view.topic is None and view.topic_code == Code.UNKNOWN_TOPIC_OR_PARTITION
@@ -90,18 +98,10 @@ class TopicCreation:
     """
     The creation of the topic: one attempt at a time and for each view, whoever asks for it.
 
-    Where it was there before it is never created anew: brokers would take the empty one for an
-    empty tier, move the starts of their logs behind it, and later delete what lies in it.
+    Where it was there before it is never created anew, see `lost_topic`.
     """
 
-    def __init__(
-        self,
-        settings: KafkaSettings,
-        cluster: Cluster,
-        now: Callable[[], float],
-        known: Iterable[str] = (),
-    ) -> None:
-        """*known* are the ids of clusters that had the topic before."""
+    def __init__(self, settings: KafkaSettings, cluster: Cluster, now: Callable[[], float]) -> None:
         self.trouble: LogUnavailable | None = None
         """Why the last attempt failed; None when it did not."""
         self._settings = settings
@@ -109,11 +109,24 @@ class TopicCreation:
         self._backoff = Backoff(RETRY, now)
         self._is_running = False
         self._seen = 0
-        self._known = set(known)
+        self._known: set[str] = set()
+        """Clusters that have the topic, or had it."""
+
+    def require(self, view: ClusterView) -> TopicView:
+        """See `require_topic`; where the topic was there before, absent is told as gone."""
+        if is_absent(view):
+            self._refuse_anew(view)
+        found = require_topic(self._settings.topic, view)
+        self.saw(view)
+        return found
 
     def saw(self, view: ClusterView) -> None:
-        """The topic is there."""
+        """The topic is there, or was."""
         self._known.add(view.cluster_id)
+
+    def _refuse_anew(self, view: ClusterView) -> None:
+        if view.cluster_id in self._known:
+            raise gone(self._settings.topic.name, view.cluster_id)
 
     async def attempt(self, view: ClusterView) -> None:
         """
@@ -122,13 +135,7 @@ class TopicCreation:
         Returns after a pause when another attempt may succeed; raises like `create_topic` when none
         can, and `TopicAbsent` where the topic was there before.
         """
-        if view.cluster_id in self._known:
-            raise TopicAbsent(
-                f"topic {self._settings.topic.name} of cluster {view.cluster_id} was there before "
-                "and is gone: it is not created anew, as brokers would take an empty one for an "
-                "empty tier; make it and rebuild it while no service runs (docs/operating.md, lost "
-                "topic)"
-            )
+        self._refuse_anew(view)
         if self._is_running or view.number <= self._seen:
             return
         self._is_running = True

@@ -85,8 +85,9 @@ async def tier_of_both(kafka: PluginKafka, operator: Operator, traffic: Traffic)
 
 async def lose_by_deletion(kafka: PluginKafka) -> None:
     """
-    Somebody deletes the topic. A service that is started then does not make an empty one, and the
-    broker, started as well, gives nothing up: it would, of an empty one.
+    Somebody deletes the topic. A service that is started then does not make an empty one, nor does
+    it follow one that somebody makes, and the broker, started as well, gives nothing up: it would,
+    of an empty one.
     """
     kafka.tools.topics("--delete", "--topic", METADATA_TOPIC)
     await until(lambda: not kafka.local_segments(METADATA_TOPIC, 0), "its log is gone")
@@ -94,18 +95,27 @@ async def lose_by_deletion(kafka: PluginKafka) -> None:
     said = kafka.sidecar.log.position
     kafka.sidecar.start()
     kafka.restart_broker()
-    gone = "was there before and is gone: it is not created anew"
+    gone = "was there before and is gone: brokers would take an empty one"
     await until(
         lambda: any(gone in line for line in kafka.sidecar.log.since(said)), "the service says so"
     )
     assert METADATA_TOPIC not in kafka.tools.topics("--list")
-    assert await log_start(kafka, TOPIC) == 0
-    assert kafka.sidecar.stop() == CLEAN_SIDECAR
     kafka.tools.topics(
         "--create", "--topic", METADATA_TOPIC, "--partitions", str(METADATA_PARTITIONS),
         "--replication-factor", "1", "--config", "retention.ms=-1",
         "--config", "cleanup.policy=delete",
     )  # fmt: skip
+    await refused_as_empty(kafka, said)
+
+
+async def refused_as_empty(kafka: PluginKafka, said: int) -> None:
+    """The service says that the topic is lost; the broker gives nothing up."""
+    empty = "and empty, while snapshots of"
+    await until(
+        lambda: any(empty in line for line in kafka.sidecar.log.since(said)), "the service says so"
+    )
+    assert await log_start(kafka, TOPIC) == 0
+    assert kafka.sidecar.stop() == CLEAN_SIDECAR
 
 
 async def lose_by_disk(kafka: PluginKafka) -> None:
@@ -114,7 +124,10 @@ async def lose_by_disk(kafka: PluginKafka) -> None:
     assert kafka.node.stop() == CLEAN_STATUS
     for folder in kafka.node.data.glob(f"{METADATA_TOPIC}-*"):
         shutil.rmtree(folder)
+    said = kafka.sidecar.log.position
+    kafka.sidecar.start()
     kafka.node.start()
+    await refused_as_empty(kafka, said)
 
 
 async def rebuild(operator: Operator, snapshots: Path, file: Path) -> int:

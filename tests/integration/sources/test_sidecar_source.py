@@ -234,8 +234,10 @@ async def test_now_when_the_service_does_not_read_all_then_says_so_at_once() -> 
         states = [found.state for found in standing.places]
         assert (states.count("not-assigned"), states.count("open")) == (2, 1)
         assert standing.notes == (
-            f"2 of 3 metadata partitions are not read by the service: it answers for {assignment}",
+            f"2 of 3 metadata partitions are not read by the service: it answers for {assignment}; "
+            "--bootstrap-server shows all",
         )
+        assert standing.left_out == standing.notes[0]
 
 
 async def test_now_when_nobody_has_said_what_is_assigned_then_that_is_waited_for() -> None:

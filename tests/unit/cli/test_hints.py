@@ -13,6 +13,7 @@ from rlmm.cli.hints import hint_of
     [
         (errors.NotReady("behind", reason="replaying"), "--wait 30s"),
         (errors.NotReady("no folder", reason="absent"), "--log-dirs"),
+        (errors.NotReady("not ours", reason="not-assigned"), "--bootstrap-server"),
         (errors.NotReady("poison", reason="not-understood"), "--verdict undecodable"),
         (errors.SidecarUnavailable("nobody"), "--sidecar"),
         (errors.NotPermitted("no"), "--token-file"),

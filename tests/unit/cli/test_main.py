@@ -33,9 +33,13 @@ def test_version_is_printed_when_asked() -> None:
 
 def test_version_when_asked_imports_no_subcommand() -> None:
     """The version is quick: no subcommand is imported for it."""
-    loaded = {name for name in sys.modules if name in {"rlmm.cli.demo.command", "rlmm.cli.conformance"}}
+    loaded = {
+        name for name in sys.modules if name in {"rlmm.cli.demo.command", "rlmm.cli.conformance"}
+    }
     CliRunner().invoke(main.cli, ["--version"])
-    after = {name for name in sys.modules if name in {"rlmm.cli.demo.command", "rlmm.cli.conformance"}}
+    after = {
+        name for name in sys.modules if name in {"rlmm.cli.demo.command", "rlmm.cli.conformance"}
+    }
     assert after == loaded
 
 

@@ -14,6 +14,8 @@ from rlmm.errors import ConfigError
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 SERVERS = {"kafka_bootstrap_servers": "one:9092"}
 NUMBERS = [name for name, key in KEYS.items() if key.kind is int]
 MAY_BE_ZERO = {"files_retention_bytes", "files_retention_ms", "snapshot_free_bytes_min"}

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from rlmm.metadata.report import Report
     from rlmm.records.record_set import RecordSet
 
+pytestmark = pytest.mark.slow
+
 STEP_BY_STEP = EngineSettings(memory=ROOM, pump=PumpSettings(slice_events=1))
 
 

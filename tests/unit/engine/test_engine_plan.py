@@ -16,6 +16,8 @@ from rlmm.snapshot.catalog import identity_folder, snapshot_name
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rlmm.log.kafka.lost_topic import Remember
+
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 
 
@@ -26,8 +28,8 @@ async def test_log_of_kafka_when_the_data_folder_has_snapshots_then_knows_that_t
     """In such a cluster no empty topic takes the place of one that is lost."""
     told: list[frozenset[str]] = []
 
-    async def opened(_settings: Any, known: frozenset[str]) -> None:
-        told.append(known)
+    async def opened(_settings: Any, remember: Remember) -> None:
+        told.append(await remember(CLUSTER_ID))
 
     monkeypatch.setattr(KafkaLog, "open", opened)
     said = {"data_dir": str(tmp_path), "kafka_bootstrap_servers": "broker:9092", "mode": "serve"}
@@ -37,4 +39,4 @@ async def test_log_of_kafka_when_the_data_folder_has_snapshots_then_knows_that_t
     (folder / "3").mkdir(parents=True)
     (folder / "3" / snapshot_name(7)).touch()
     await plan.open_log()
-    assert told == [frozenset(), frozenset({CLUSTER_ID} if is_created else ())]
+    assert told == [frozenset(), frozenset({str(Uuid.of(1, 2))})]

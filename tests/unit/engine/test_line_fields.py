@@ -76,7 +76,7 @@ async def test_lines_of_an_engine_when_it_reads_and_keeps_then_say_where(tmp_pat
     ]  # fmt: skip
     assert lines.where("rlmm.snapshot.shelf", "written to") == [(cluster, 0, 4)]
     assert lines.where("rlmm.snapshot.shelf", "restored at") == [(cluster, 0, 4)]
-    assert {found[0] for found in lines.where("rlmm.pump.pump", "metadata topic")} == {cluster}
+    assert {found[0] for found in lines.where("rlmm.pump.reaching", "metadata topic")} == {cluster}
 
 
 async def test_lines_of_an_engine_when_the_log_fails_then_say_where() -> None:

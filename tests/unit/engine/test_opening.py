@@ -109,3 +109,31 @@ async def test_run_when_cancelled_then_the_opening_is_given_up() -> None:
     running.cancel()
     await until(slow.opening.done)
     assert slow.opening.cancelled()
+
+
+class Woken(MemoryLog):
+    """A log that counts the signs of life it is told of."""
+
+    signs = 0
+
+    def wake(self) -> None:
+        """One more."""
+        self.signs += 1
+
+
+async def test_f95_sign_of_life_when_the_log_is_open_then_it_is_told_and_else_nobody() -> None:
+    """Failure scenario F95: a log that is still being opened looks for nobody yet."""
+    slow = Slow()
+    log = slow.log = Woken(MemoryTopic(2))
+    slow.stand_in.wake()
+    assert log.signs == 0
+    slow.may_open.set()
+    await until(slow.opening.done)
+    slow.stand_in.wake()
+    assert log.signs == 1
+    await slow.stand_in.close()
+    plain = Slow()
+    plain.may_open.set()
+    await until(plain.opening.done)
+    plain.stand_in.wake()  # one in memory is never away
+    await plain.stand_in.close()

@@ -13,7 +13,7 @@ from tests.support.fake_connections import FakeDialer
 from tests.support.virtual_time import VirtualTimeLoop
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from rlmm.log.kafka.connection import Dialer
     from tests.support.fake_kafka import FakeKafka
@@ -30,12 +30,20 @@ def pytest_asyncio_loop_factories() -> dict[str, type[VirtualTimeLoop]]:
 
 @pytest.fixture
 async def open_log() -> AsyncIterator[OpenLog]:
-    """Opens logs on a made-up cluster, `open_log(kafka, known, **settings)`, and closes them."""
+    """
+    Opens logs on a made-up cluster, `open_log(kafka, {cluster id: {topic id}}, **settings)`, where
+    those are remembered, and closes them.
+    """
     async with AsyncExitStack() as closing:
 
-        def opened(kafka: FakeKafka, known: tuple[str, ...] = (), **changed: Any) -> KafkaLog:
+        def opened(
+            kafka: FakeKafka, known: Mapping[str, set[str]] | None = None, **changed: Any
+        ) -> KafkaLog:
+            async def remember(cluster_id: str) -> frozenset[str]:
+                return frozenset((known or {}).get(cluster_id, ()))
+
             dialer = cast("Dialer", FakeDialer(kafka))
-            log = KafkaLog(kafka.log_settings(**changed), dialer, known)
+            log = KafkaLog(kafka.log_settings(**changed), dialer, remember)
             closing.push_async_callback(log.close)
             return log
 

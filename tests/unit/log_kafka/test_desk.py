@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from rlmm.log.kafka.wire import Request
     from tests.unit.log_kafka.conftest import OpenLog
 
+pytestmark = pytest.mark.slow
+
 ANSWER_S = 60.0
 LONG_MS = 10_000
 

@@ -107,22 +107,41 @@ async def test_topic_when_the_cluster_had_one_before_then_no_empty_one_takes_its
 ) -> None:
     """
     Brokers would take an empty topic for an empty tier. Known from before, or seen by this log;
-    one that somebody else makes is followed.
+    one that somebody else makes is followed where nothing is remembered of another.
     """
     kafka = without_topic()
-    known = open_log(kafka, known=("other", kafka.cluster_id), topic=CREATED)
+    known = open_log(kafka, known={kafka.cluster_id: {"old"}}, topic=CREATED)
     kafka.exists = True
     seen = open_log(kafka, topic=CREATED)
     await seen.identity(timeout_s=ANSWER_S)
     kafka.exists = False
     for log in (known, seen):
-        with pytest.raises(TopicAbsent, match="was there before and is gone: it is not created"):
+        with pytest.raises(TopicAbsent, match="was there before and is gone: brokers would take"):
             await log.identity(timeout_s=ANSWER_S)
     assert kafka.created == []
     kafka.recreate()
     kafka.exists = True
-    for log in (known, seen):
-        assert (await log.identity(timeout_s=ANSWER_S)).topic_id == kafka.topic_id
+    assert (await seen.identity(timeout_s=ANSWER_S)).topic_id == kafka.topic_id
+
+
+async def test_f6_topic_when_it_was_made_anew_and_is_empty_then_not_followed_until_it_is_rebuilt(
+    open_log: OpenLog,
+) -> None:
+    """
+    As long as snapshots of the lost one are there, also where its disk alone was lost, and not its
+    id; whoever has none of it follows it.
+    """
+    kafka = FakeKafka()
+    remembered = {kafka.cluster_id: {"lost"}}
+    log = open_log(kafka, known=remembered)
+    for lost in ("lost", str(kafka.topic_id)):
+        remembered[kafka.cluster_id] = {lost}
+        with pytest.raises(TopicAbsent, match=f"and empty, while snapshots of {lost} are here"):
+            await log.identity(timeout_s=ANSWER_S)
+    other = open_log(kafka, known={"other": {"lost"}})
+    assert (await other.identity(timeout_s=ANSWER_S)).topic_id == kafka.topic_id
+    kafka.partitions[1].store(b"rebuilt")
+    assert (await log.identity(timeout_s=ANSWER_S)).topic_id == kafka.topic_id
 
 
 async def test_f96_topic_when_another_created_it_meanwhile_then_that_is_success(

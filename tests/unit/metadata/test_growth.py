@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
+pytestmark = pytest.mark.slow
+
 SMALL, LARGE, HUGE = 1_000, 20_000, 100_000
 SPAN = 10
 """Offsets of one segment."""

@@ -25,6 +25,8 @@ from tests.support.builders import (
 if TYPE_CHECKING:
     from rlmm.metadata.events import Event
 
+pytestmark = pytest.mark.slow
+
 PAYMENTS = tp("payments", 0)
 
 HISTORY: tuple[Event, ...] = (

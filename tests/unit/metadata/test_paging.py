@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import SegmentId
     from rlmm.metadata.segment import SegmentMetadata
 
+pytestmark = pytest.mark.slow
+
 COUNT = 5_000
 EPOCHS = pytest.mark.parametrize("epoch", [None, 0], ids=["all", "one-epoch"])
 

@@ -9,6 +9,8 @@ import pytest
 from tests.support.builders import delete_started, finished, segment_id, started, tp
 from tests.support.shards import new_shard
 
+pytestmark = pytest.mark.slow
+
 COUNT = 5_000
 
 

@@ -16,6 +16,8 @@ from rlmm.records.record_set import RecordSet
 if TYPE_CHECKING:
     from rlmm.metadata.report import Report
 
+pytestmark = pytest.mark.slow
+
 VALUES = [event.value for event in islice(written_events(3, metadata_partitions=1), 40)]
 
 

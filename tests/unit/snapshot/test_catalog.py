@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.log.protocol import LogIdentity
+from rlmm.metadata.ids import Uuid
 from rlmm.snapshot.atomic import SnapshotDisk
 from rlmm.snapshot.catalog import (
     Catalog,
     Stored,
     cluster_folder,
     identity_folder,
-    known_clusters,
     position_of,
+    topics_remembered,
 )
 from tests.support.snapshots import IDENTITY, files_below
 
@@ -135,14 +136,15 @@ def test_f6_prune_when_one_lies_beyond_the_newest_then_it_is_set_aside(tmp_path:
     assert len(files_below(tmp_path)) == 2
 
 
-def test_clusters_when_there_are_snapshots_of_theirs_then_they_are_known(tmp_path: Path) -> None:
-    """By the names of folders that have a snapshot; an empty one tells nothing."""
-    assert known_clusters(tmp_path / "absent") == frozenset()
-    ids = ("MkU3OEVBNTcwNTJENDM2Qg", "a/../b", "..")
-    for number, cluster_id in enumerate((*ids, "empty")):
-        identity = LogIdentity(cluster_id, IDENTITY.topic_id, 5)
-        catalog = Catalog(identity_folder(tmp_path, identity), SnapshotDisk())
-        catalog.folder_of(number).mkdir(parents=True)
-        if cluster_id in ids:
-            catalog.path_of(number, 7).touch()
-    assert known_clusters(tmp_path) == {*ids}
+def test_topics_when_there_are_snapshots_of_theirs_then_they_are_remembered(tmp_path: Path) -> None:
+    """Of that cluster, and of a state that holds a record; anything else tells nothing."""
+    assert topics_remembered(tmp_path / "absent", "a") == frozenset()
+    for cluster_id in ("a/../b", "other"):
+        for number, positions in enumerate(((7,), (0, 9), (0,), ())):
+            identity = LogIdentity(cluster_id, Uuid.of(1, number), 5)
+            catalog = Catalog(identity_folder(tmp_path, identity), SnapshotDisk())
+            catalog.folder_of(3).mkdir(parents=True)
+            for position in positions:
+                catalog.path_of(3, position).touch()
+    expected = {str(Uuid.of(1, 0)), str(Uuid.of(1, 1))}
+    assert topics_remembered(tmp_path, "a/../b") == expected

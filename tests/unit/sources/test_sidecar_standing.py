@@ -23,6 +23,7 @@ def test_standing_when_the_service_says_little_then_the_rest_is_not_known() -> N
     assert (told.segments, told.user_partitions, told.is_history_complete) == (None, None, None)
     assert not found.is_caught_up
     assert found.notes[-1].startswith("1 of 2 metadata partitions are not read by the service")
+    assert not found.left_out, "whether that is meant so it does not say"
 
 
 def test_standing_when_the_service_was_not_given_all_then_what_it_has_is_what_counts() -> None:
@@ -32,11 +33,14 @@ def test_standing_when_the_service_was_not_given_all_then_what_it_has_is_what_co
     found = standing_of(said, "here", "serve")
     assert [one.state for one in found.places] == ["not-assigned", "open"]
     assert found.is_caught_up
+    assert found.left_out == found.notes[-1]
+    assert found.left_out.endswith("; --bootstrap-server shows all")
+    assert [one.metadata_partition for one in found.assigned] == [1]
     assert standing_totals(found.places)["metadata_partitions"] == 1
     assert not judge(found, Thresholds())
     waiting = standing_of({**said, "is_assignment_known": False}, "here", "serve")
     assert (waiting.places[0].state, waiting.places[0].why) == ("absent", "assignment-unknown")
-    assert not waiting.is_caught_up
+    assert (waiting.is_caught_up, waiting.left_out) == (False, "")
 
 
 def test_standing_when_all_is_said_then_is_told_in_our_words() -> None:

@@ -7,6 +7,8 @@ import pytest
 
 from tests.support.capabilities import Capability, read_capabilities
 
+pytestmark = pytest.mark.slow
+
 HEAD = "| capability | command or call | test |\n| --- | --- | --- |\n"
 TESTS = """
 import pytest

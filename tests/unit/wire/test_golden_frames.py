@@ -24,6 +24,8 @@ from tests.support.tree import ROOT
 from tests.support.wire_frames import from_json
 from tests.support.wire_reading import read_again, read_result_again
 
+pytestmark = pytest.mark.slow
+
 TODAY = wire_frames.FILE
 VERSION_1 = ROOT / "tests/compat/wire-1.json"
 

@@ -23,6 +23,8 @@ from rlmm.wire.messages import (
 )
 from rlmm.wire.options import read_read_options
 
+pytestmark = pytest.mark.slow
+
 
 def payload_of(data: bytes) -> bytes:
     """The payload of one frame."""

@@ -50,14 +50,12 @@ def show(stage: Stage, world: World, told: Told) -> None:
                 Better.HIGHER,
             )
         )
-        others = (
-            f", {len(closed) - len(copied)} by the broker itself" if world.has_broker else ""
-        )
+        others = f", {len(closed) - len(copied)} by the broker itself" if world.has_broker else ""
         screen.check(
             f"{len(copied)} segments finished by the job{others}, none left open",
             holds=bool(copied) and report["isFine"],
         )
-        stage.tier_maps.append(tier_map("copied", world, told, has_tier=True))
+        stage.tier_maps.append(tier_map("copied", world, told))
         whole = _covered(world, told)
         screen.check("every closed segment is in the tier, once and without a gap", holds=whole)
 

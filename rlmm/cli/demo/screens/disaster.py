@@ -55,9 +55,15 @@ def show(stage: Stage, world: World, told: Told) -> None:
         screen.check("the audit names the planted orphan", holds=_names(audited))
 
 
+def _show(screen: Screen, world: World, words: list[str]) -> None:
+    """Where the metadata is and where the objects are is said, and not at length."""
+    flag, _ = world.metadata_flags()
+    screen.command(f"rlmm {' '.join(words)} {flag} ...")
+
+
 def _rebuild(screen: Screen, world: World, words: list[str]) -> str:
     is_saving = "--save" in words
-    screen.command(f"rlmm tier rebuild {' '.join(words)}")
+    _show(screen, world, ["tier", "rebuild", *words, *(["--store", "..."] if is_saving else [])])
     placed = [str(world.folder / _FILE) if word == _FILE else word for word in words]
     store = [*world.store.flags(), "--no-spark"] if is_saving else []
     text = world.run(["tier", "rebuild", *placed], *world.metadata_flags(), *store, finds=is_saving)
@@ -66,24 +72,27 @@ def _rebuild(screen: Screen, world: World, words: list[str]) -> str:
 
 
 def _plant(world: World, beside: SegmentMetadata) -> None:
-    """The objects of a topic that nobody knows any more, as a deletion that died leaves them."""
+    """The objects of a topic that is no more, as a deletion that died leaves them."""
     gone = TopicIdPartition(Uuid(b"a topic of once."), _GONE, 0)
     nobodys = SegmentId(gone, Uuid(b"nobody knows it."))
     known = object_keys(beside.id, beside.start_offset, "")
     for kind, key in object_keys(nobodys, beside.start_offset, "").items():
         world.store.copy(known[kind], key)
+    world.abandon(gone)
 
 
 def _names(audited: str) -> bool:
-    return audited.count("TIER-ORPHAN") == 1
+    """Whether that is said of the planted objects, and of no others."""
+    _, found, behind = audited.partition("TIER-ORPHAN (1)")
+    return bool(found) and _GONE in next(iter(behind.splitlines()[1:]), "")
 
 
 def _audit(screen: Screen, world: World) -> str:
     words = ["tier", "audit", "--min-age", "1s"]
-    screen.command(f"rlmm {' '.join(words)}")
+    _show(screen, world, [*words, "--store", "..."])
     # Of the topic itself: a service beside a broker has what that broker leads and follows.
     text = world.run(words, *world.metadata_flags(), *world.store.flags(), "--no-spark", finds=True)
-    print(text)
-    found = [line for line in text.splitlines() if "TIER-ORPHAN" in line]
-    screen.tell("\n".join(found[:2] or text.splitlines()[:3]))
+    lines = text.splitlines()
+    at = next((number for number, line in enumerate(lines) if "TIER-ORPHAN" in line), 0)
+    screen.tell("\n".join(lines[at : at + 2]))
     return text

@@ -23,7 +23,7 @@ def show(stage: Stage, world: World, told: Told) -> None:
     total = sum(len(one.values) for one in sent)
     claim = f"{total:,} records in {', '.join(CODECS)}, one transaction of them aborted; logs roll."
     with stage.screen("produce", claim) as screen:
-        screen.command(world.producer)
+        (screen.command if world.has_broker else screen.tell)(world.producer)
         told.began_ms = SYSTEM_CLOCK.now_ms()
         begun_s = time.monotonic()
         offsets = world.produce(sent)

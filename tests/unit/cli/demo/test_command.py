@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+import signal
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
 
-from rlmm.cli.demo import command
+from rlmm.cli.demo import command, made_up
+from rlmm.cli.demo.broker import jars
+from rlmm.cli.demo.made_up import MadeUpWorld
 from rlmm.cli.main import cli
 from rlmm.errors import EngineFailed
 
@@ -90,6 +94,105 @@ def test_demo_when_its_folder_is_not_empty_then_touches_nothing(tmp_path: Path) 
     assert done.exit_code == 2
     assert "not empty" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("flag", ["--report", "--folder"])
+def test_demo_when_a_place_cannot_be_written_then_says_so_before_anything_starts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, flag: str
+) -> None:
+    """Not when the whole story is told."""
+    monkeypatch.setattr(command, "_screens", lambda: (failing,))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("no folder")
+    done = CliRunner().invoke(cli, ["demo", "--without-broker", flag, "file/deep/place"])
+    assert done.exit_code == 2
+    assert "file/deep" in done.stderr
+    assert "It holds." not in done.stdout
+
+
+def test_demo_when_the_cache_cannot_be_written_then_goes_on_without_a_broker(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As where Maven cannot fetch anything."""
+    monkeypatch.setattr(command, "_screens", lambda: (shown,))
+    monkeypatch.setattr(shutil, "which", lambda name: name)
+    monkeypatch.setattr(jars, "_check_version", lambda _: None)
+    (tmp_path / "file").write_text("no folder")
+    cache, report = tmp_path / "file" / "cache", tmp_path / "report.html"
+    done = CliRunner().invoke(cli, ["demo", "--cache", str(cache), "--report", str(report)])
+    assert done.exit_code == 0, done.output
+    assert f"Without a broker ({cache}: " in done.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_demo_when_asked_to_end_or_its_terminal_is_closed_then_ends_what_it_started(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, number: signal.Signals
+) -> None:
+    """The world is left in order, and the exit code names the signal."""
+    left = []
+
+    class Leaving(MadeUpWorld):
+        def __exit__(self, *error: object) -> None:
+            left.append(error[0])
+
+    def asked(*_: object) -> None:
+        signal.raise_signal(number)
+
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        monkeypatch.setattr(made_up, "MadeUpWorld", Leaving)
+        monkeypatch.setattr(command, "_screens", lambda: (asked,))
+        report = tmp_path / "report.html"
+        done = CliRunner().invoke(cli, ["demo", "--without-broker", "--report", str(report)])
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
+    assert done.exit_code == 128 + number
+    assert left == [SystemExit]
+
+
+def test_demo_when_its_terminal_is_closed_while_jars_are_made_then_ends_in_order(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Maven, which takes longest of all, is no exception."""
+    left = []
+
+    def made(_: Path) -> None:
+        try:
+            signal.raise_signal(signal.SIGHUP)
+        finally:
+            left.append("Maven")
+
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        monkeypatch.setattr(jars, "make_jars", made)
+        report = tmp_path / "report.html"
+        done = CliRunner().invoke(
+            cli, ["demo", "--report", str(report), "--cache", str(tmp_path / "cache")]
+        )
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert done.exit_code == 128 + signal.SIGHUP
+    assert left == ["Maven"]
+
+
+def test_demo_when_it_shall_survive_its_terminal_then_is_not_ended_by_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Under nohup the signal is ignored, and stays so."""
+
+    def closed(stage: Stage, world: World, told: Told) -> None:
+        signal.raise_signal(signal.SIGHUP)
+        shown(stage, world, told)
+
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        monkeypatch.setattr(command, "_screens", lambda: (closed,))
+        report = tmp_path / "report.html"
+        done = CliRunner().invoke(cli, ["demo", "--without-broker", "--report", str(report)])
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert done.exit_code == 0, done.output
 
 
 def test_demo_when_what_tiering_needs_is_not_installed_then_says_what(

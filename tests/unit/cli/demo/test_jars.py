@@ -88,3 +88,22 @@ def test_jars_when_all_is_there_then_is_made_once(
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
         [made.kafka.name, made.plugins.name]
     )
+
+
+def test_jars_when_another_run_makes_the_same_meanwhile_then_takes_what_is_there(
+    programs: Callable[..., object], tmp_path: Path
+) -> None:
+    """Two demonstrations may be begun at a time."""
+    kafka, _ = jars._folders(tmp_path)
+
+    def fetched_by_both(_: list[str]) -> subprocess.CompletedProcess[str]:
+        kafka.mkdir(exist_ok=True)
+        (kafka / "kafka.jar").write_bytes(b"whole")
+        return done()
+
+    programs("java", "javac", "mvn", maven=fetched_by_both)
+    made = jars.make_jars(tmp_path)
+    assert [path.name for path in made.kafka.iterdir()] == ["kafka.jar"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        [made.kafka.name, made.plugins.name]
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from rlmm.cli.demo.report.story import Better, Comparison, Figure
@@ -49,6 +51,25 @@ def test_screen_when_something_of_ours_fails_then_is_not_shown_and_says_why() ->
         raise EngineFailed("the disk is gone")
     assert stage.screens[0].trouble.endswith("the disk is gone")
     assert not stage.is_shown
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(28, "No space left on device"),
+        subprocess.TimeoutExpired("rlmm", 120),
+        KeyError("clusters"),
+    ],
+)
+def test_screen_when_anything_else_fails_then_is_not_shown_and_the_story_ends_in_order(
+    error: Exception,
+) -> None:
+    """There is a report of how far it came, too."""
+    stage = Stage()
+    with stage.screen("first", "It works.") as screen:
+        screen.check("one", holds=True)
+        raise error
+    assert stage.screens[0].trouble == f"{type(error).__name__}: {error}"
 
 
 def test_screen_when_nothing_was_checked_then_is_not_shown() -> None:

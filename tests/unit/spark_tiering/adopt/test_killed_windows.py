@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from spark_tiering.adopt.outcomes import TopicOutcome
     from tests.support.adopted_world import AdoptedWorld
 
+pytestmark = pytest.mark.slow
+
 CS, CF, DS, DF = SegmentState
 
 

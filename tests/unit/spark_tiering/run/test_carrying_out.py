@@ -16,6 +16,8 @@ from tests.support.builders import tp
 from tests.support.carried_world import Killed, World
 from tests.support.plans import cut, source
 
+pytestmark = pytest.mark.slow
+
 CS, CF, DS, DF = SegmentState
 ORDERS, LOGS = tp("orders", 0), tp("logs", 1)
 

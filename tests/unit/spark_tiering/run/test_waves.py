@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from spark_tiering.plan.planned import PlannedCopy
     from spark_tiering.tier_metadata.protocol import Published
 
+pytestmark = pytest.mark.slow
+
 CS, CF, DS, DF = SegmentState
 ORDERS, LOGS = tp("orders", 0), tp("logs", 1)
 SIDE_BY_SIDE = WaveSize(units=8, bytes=10**9, at_once=8)

@@ -31,7 +31,8 @@ import java.util.function.Function;
 final class FakeService implements Closeable {
     /** What is done with a request. */
     enum Reaction {
-        ANSWER, KEEP_SILENT, HANG_UP, APPLY_AND_HANG_UP, APPLY_AND_KEEP_SILENT, BE_BUSY, REFUSE_FOR_GOOD, SUPERSEDE
+        ANSWER, KEEP_SILENT, HANG_UP, APPLY_AND_HANG_UP, APPLY_AND_KEEP_SILENT, BE_BUSY, LOOK_FOR_KAFKA,
+        REFUSE_FOR_GOOD, SUPERSEDE
     }
 
     /** One request as it came. */
@@ -176,6 +177,9 @@ final class FakeService implements Closeable {
             return new byte[0];
         } else if (reaction == Reaction.BE_BUSY) {
             return Frames.frame(Arrays.asList(id, Arrays.asList("too-busy", "busy", true, Map.of()), null));
+        } else if (reaction == Reaction.LOOK_FOR_KAFKA) {
+            List<Object> error = Arrays.asList("not-ready", "not yet", true, Map.of("reason", "connecting"));
+            return Frames.frame(Arrays.asList(id, error, null));
         } else if (reaction == Reaction.REFUSE_FOR_GOOD) {
             return Frames.frame(Arrays.asList(id, Arrays.asList("not-permitted", "no", false, Map.of()), null));
         } else if (reaction == Reaction.SUPERSEDE) {

@@ -96,7 +96,11 @@ abstract class Fixture {
     }
 
     static void until(BooleanSupplier fact) {
-        long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(DEADLINE_MS);
+        until(fact, DEADLINE_MS);
+    }
+
+    static void until(BooleanSupplier fact, long deadlineMs) {
+        long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(deadlineMs);
         while (!fact.getAsBoolean()) {
             if (System.nanoTime() > deadline) {
                 throw new AssertionError("what was waited for did not come");

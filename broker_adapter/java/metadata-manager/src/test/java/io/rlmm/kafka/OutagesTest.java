@@ -116,6 +116,15 @@ class OutagesTest extends Fixture {
     }
 
     @Test
+    void anAssignmentIsSaidAgainSoonWhileTheServiceLooksForKafka() throws Exception {
+        service.script(request -> request.method().equals("assign") && service.of("assign").size() <= 8
+            ? Reaction.LOOK_FOR_KAFKA : Reaction.ANSWER);
+        // Eight pauses that doubled on would be eleven seconds, more than is waited for.
+        ready();
+        assertEquals(9, service.of("assign").size());
+    }
+
+    @Test
     void manyPartitionsAreToldInSeveralMessagesThatTakeNothingAway() throws Exception {
         RlmmRemoteLogMetadataManager manager = manager(configs());
         Set<TopicIdPartition> many = new HashSet<>();

@@ -1,9 +1,12 @@
 package io.rlmm.kafka.link;
 
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 
 /** Where a service listens. */
 public sealed interface Address {
+    /** What Linux takes; a longer path would be tried for ever. */
+    int SOCKET_BYTES_MAX = 107;
 
     /** A socket of this machine; who may open its file may ask. */
     record Unix(Path path) implements Address {
@@ -28,10 +31,10 @@ public sealed interface Address {
      */
     static Address parse(String text) {
         if (text.startsWith("/")) {
-            return new Unix(Path.of(text));
+            return unix(text);
         }
         if (text.startsWith("unix:")) {
-            return new Unix(Path.of(text.substring("unix:".length())));
+            return unix(text.substring("unix:".length()));
         }
         int colon = text.lastIndexOf(':');
         String host = colon < 0 ? "" : text.substring(0, colon);
@@ -44,9 +47,18 @@ public sealed interface Address {
         } catch (NumberFormatException error) {
             // The range below refuses it.
         }
-        if (host.isEmpty() || port < 1 || port > 65_535) {
+        if (host.isEmpty() || host.contains("/") || port < 1 || port > 65_535) {
             throw new IllegalArgumentException("expected the path of a socket or host:port, got " + text);
         }
         return new Tcp(host, port);
+    }
+
+    private static Address unix(String path) {
+        int bytes = path.getBytes(StandardCharsets.UTF_8).length;
+        if (bytes < 1 || bytes > SOCKET_BYTES_MAX) {
+            throw new IllegalArgumentException(
+                "expected the path of a socket, of 1 to " + SOCKET_BYTES_MAX + " bytes, got " + bytes);
+        }
+        return new Unix(Path.of(path));
     }
 }

@@ -17,6 +17,12 @@ import org.slf4j.LoggerFactory;
 final class Telling {
     private static final Logger LOG = LoggerFactory.getLogger(Telling.class);
     private static final Pauses PAUSES = new Pauses(50, 5_000);
+    /**
+     * While the service looks for Kafka itself: that passes as soon as this broker is up, and until
+     * all of it is accepted no consumer is given anything of the tier.
+     */
+    private static final Pauses WHILE_CONNECTING = new Pauses(50, 500);
+    private static final String CONNECTING = "connecting";
 
     final OwnAssignment assignment = new OwnAssignment();
     private final Reasons reasons = new Reasons();
@@ -91,11 +97,19 @@ final class Telling {
         }
         isRefused = true;
         refusals++;
-        long pauseMs = PAUSES.afterMs(refusals);
+        long pauseMs = pausesFor(failure).afterMs(refusals);
         if (reasons.isNew(failure)) {
             LOG.warn("rlmm does not take what this broker leads and follows, said again: {}", failure.getMessage());
         }
         timer.after(pauseMs, () -> again(connection));
+    }
+
+    /** How long it is waited before what met this failure is said again. */
+    static Pauses pausesFor(Failure failure) {
+        boolean isConnecting = failure.kind() == Kind.NOT_READY
+            && failure.refusal() != null
+            && CONNECTING.equals(failure.refusal().field("reason"));
+        return isConnecting ? WHILE_CONNECTING : PAUSES;
     }
 
     private void again(Connection connection) {

@@ -68,15 +68,34 @@ record Settings(
 
     /** What is missing now would be missing at each connection, where nobody looks. */
     private void requireFiles() {
-        if (tokenFile != null && !Files.isReadable(tokenFile)) {
-            throw new ConfigException(TOKEN, tokenFile, "cannot be read");
+        if (tokenFile != null) {
+            requireToken();
         }
         if (tls != null) {
+            requireReadable(TLS_CA, tls.ca());
+            requireReadable(TLS_CERTIFICATE, tls.certificate());
+            requireReadable(TLS_KEY, tls.key());
             try {
                 tls.sockets();
             } catch (IOException | GeneralSecurityException error) {
                 throw new ConfigException("The files of " + TLS + " cannot be used: " + error.getMessage());
             }
+        }
+    }
+
+    private void requireToken() {
+        try {
+            if (Files.readString(tokenFile).isBlank()) {
+                throw new ConfigException(TOKEN, tokenFile, "there is no token in it");
+            }
+        } catch (IOException error) {
+            throw new ConfigException(TOKEN, tokenFile, "cannot be read");
+        }
+    }
+
+    private static void requireReadable(String key, Path file) {
+        if (file != null && !(Files.isReadable(file) && Files.isRegularFile(file))) {
+            throw new ConfigException(key, file, "cannot be read");
         }
     }
 
@@ -101,7 +120,16 @@ record Settings(
         if (said != null && !isOn && !said.equalsIgnoreCase("false")) {
             throw new ConfigException(TLS, said, "expected true or false");
         }
-        return isOn ? new TlsFiles(ca, certificate, path(configs, TLS_KEY), text(configs, TLS_NAME)) : null;
+        Path key = path(configs, TLS_KEY);
+        String name = text(configs, TLS_NAME);
+        if (key != null && certificate == null) {
+            throw new ConfigException(TLS_KEY, key, "it is of no use without " + TLS_CERTIFICATE);
+        }
+        if (name != null && said == null && !isOn) {
+            // Who names the service wants TLS; without it a token would go over the network as it is.
+            throw new ConfigException(TLS_NAME, name, "nothing is encrypted: " + TLS + " or " + TLS_CA + " is missing");
+        }
+        return isOn ? new TlsFiles(ca, certificate, key, name) : null;
     }
 
     /** The broker's own number, by the newer key where there are both. */
@@ -134,14 +162,15 @@ record Settings(
         if (text == null) {
             return without;
         }
+        int least = without < 0 ? 0 : 1;
         try {
             int number = Integer.parseInt(text);
-            if (number >= (without < 0 ? 0 : 1)) {
+            if (number >= least) {
                 return number;
             }
         } catch (NumberFormatException error) {
             // Refused below.
         }
-        throw new ConfigException(key, text, "expected a number above 0");
+        throw new ConfigException(key, text, "expected a number from " + least + " to " + Integer.MAX_VALUE);
     }
 }

@@ -6,10 +6,14 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rlmm.kafka.link.Address;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.kafka.common.config.ConfigException;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** What a broker hands over: texts or numbers, keys of ours and of others. */
 class SettingsTest {
@@ -56,11 +60,31 @@ class SettingsTest {
         assertRefused("sidecar.address", "sidecar.address", "");
         assertRefused("sidecar.address", "sidecar.address", "host");
         assertRefused("sidecar.address", "sidecar.address", "host:99999");
+        assertRefused("sidecar.address", "sidecar.address", "http://host:9000");
+        assertRefused("sidecar.address", "sidecar.address", "unix:");
+        assertRefused("sidecar.address", "sidecar.address", "/" + "x".repeat(Address.SOCKET_BYTES_MAX));
         assertRefused("sidecar.lookup.timeout.ms", "sidecar.lookup.timeout.ms", "soon");
+        assertRefused("from 1 to 2147483647", "sidecar.lookup.timeout.ms", "99999999999");
         assertRefused("sidecar.write.timeout.ms", "sidecar.write.timeout.ms", 0);
         assertRefused("sidecar.tls", "sidecar.tls", "perhaps");
-        assertRefused("sidecar.tls", "sidecar.tls.ca.file", "/no/such/file");
+        assertRefused("sidecar.tls.ca.file", "sidecar.tls.ca.file", "/no/such/file");
+        assertRefused("sidecar.tls.certificate.file", "sidecar.tls.certificate.file", "/no/such/file");
         assertRefused("sidecar.token.file", "sidecar.token.file", "/no/such/file");
         assertRefused("node.id", "broker.id", "");
+    }
+
+    @Test
+    void whatWouldLeaveAConnectionUnencryptedOrUnprovenIsRefused() {
+        assertRefused("sidecar.tls.key.file", "sidecar.tls.key.file", "/some/key.pem");
+        assertRefused("sidecar.tls.key.file", "sidecar.tls", "true", "sidecar.tls.key.file", "/some/key.pem");
+        assertRefused("sidecar.tls.server.name", "sidecar.tls.server.name", "rlmm.example.org");
+        assertNull(Settings.read(configs("sidecar.tls", "false", "sidecar.tls.server.name", "rlmm")).tls());
+    }
+
+    @Test
+    void aFileWithoutATokenIsRefused(@TempDir Path folder) throws IOException {
+        Path file = Files.writeString(folder.resolve("token"), " \n");
+        assertRefused("sidecar.token.file", "sidecar.token.file", file.toString());
+        assertRefused("sidecar.token.file", "sidecar.token.file", folder.toString());
     }
 }

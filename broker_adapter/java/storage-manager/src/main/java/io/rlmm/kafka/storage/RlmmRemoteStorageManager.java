@@ -61,7 +61,10 @@ public class RlmmRemoteStorageManager implements RemoteStorageManager {
         try {
             return new S3Store(settings.s3());
         } catch (RuntimeException error) {
-            // No region, for the most part.
+            if (settings.s3().region() == null) {
+                throw new ConfigException(
+                    Settings.REGION + " is missing, and the environment names none: " + error.getMessage());
+            }
             throw new ConfigException(
                 Settings.BUCKET, settings.s3().bucket(), "no client for it: " + error.getMessage());
         }

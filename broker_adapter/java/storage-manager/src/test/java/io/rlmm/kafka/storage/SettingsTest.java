@@ -5,8 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.config.types.Password;
@@ -72,5 +74,30 @@ class SettingsTest {
         assertRefused("encryption.key.ring.file", "encryption.key.ring.file", "/no/such/file");
         assertRefused("fetch.timeout.ms", "fetch.timeout.ms", 0);
         assertRefused("fetch.failure.wait.ms", "fetch.failure.wait.ms", -1);
+    }
+
+    @Test
+    void aBucketWithoutARegionIsRefusedByThatKey() {
+        // What the SDK would look at on this machine: nothing that a developer has set up.
+        Map<String, String> kept = new HashMap<>();
+        for (String name : List.of("aws.region", "aws.configFile", "aws.disableEc2Metadata")) {
+            kept.put(name, System.getProperty(name));
+        }
+        try (RlmmRemoteStorageManager manager = new RlmmRemoteStorageManager()) {
+            System.clearProperty("aws.region");
+            System.setProperty("aws.configFile", "/no/such/file");
+            System.setProperty("aws.disableEc2Metadata", "true");
+            assumeTrue(System.getenv("AWS_REGION") == null, "the environment names a region");
+            String message = assertThrows(ConfigException.class, () -> manager.configure(configs())).getMessage();
+            assertTrue(message.startsWith("storage.s3.region is missing"), message);
+        } finally {
+            kept.forEach((name, value) -> {
+                if (value == null) {
+                    System.clearProperty(name);
+                } else {
+                    System.setProperty(name, value);
+                }
+            });
+        }
     }
 }

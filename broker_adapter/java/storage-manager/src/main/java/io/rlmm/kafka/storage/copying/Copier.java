@@ -72,7 +72,8 @@ public final class Copier {
                 store.delete(keys.all());
             } catch (IOException | RuntimeException second) {
                 error.addSuppressed(second);
-                LOG.warn("Objects of an unfinished copy may have stayed: {}", keys.main(), second);
+                // Its trace is the broker's to log, with that of the copy: an outage says this at each attempt.
+                LOG.warn("Objects of an unfinished copy may have stayed: {}: {}", keys.main(), second.getMessage());
             }
             if (wasInterrupted) {
                 Thread.currentThread().interrupt();

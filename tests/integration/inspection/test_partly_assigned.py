@@ -1,0 +1,312 @@
+"""
+Commands that ask a service which was given some metadata partitions alone, as the one beside a
+broker is: everything that it is there for is told, and what it does not read is never told of.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.assignment import Assignment, place_of
+from rlmm.cli.asking import Looking
+from rlmm.errors import NotReady
+from tests.support.builders import finished, segment_id, started, tp
+from tests.support.engines import World, until, until_open
+from tests.support.kafka_sources import COUNT, NUMBERS
+from tests.support.schemas import require_valid
+from tests.support.sidecar_sources import asking, served_world, world_of
+from tests.support.three_sources import called
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Collection
+    from pathlib import Path
+
+    from rlmm.metadata.events import Event
+    from rlmm.metadata.ids import SegmentId
+    from rlmm.sources.sidecar import SidecarSource
+    from tests.support.engines import World
+
+PLACE = 1
+HERE = [one for one in NUMBERS if place_of(tp("orders", one), COUNT) == PLACE]
+ELSEWHERE = [one for one in NUMBERS if one not in HERE]
+NOTE = (
+    f"{COUNT - 1} of {COUNT} metadata partitions are not read by the service: it answers for "
+    f"{Assignment.of_metadata([PLACE])}; --bootstrap-server shows all"
+)
+OF_ALL = (
+    ("segments", "list"),
+    ("segments", "list", "--topic-partitions", "orders"),
+    ("usage",),
+    ("verify",),
+    ("stuck",),
+    ("offsets",),
+    ("check",),
+)
+"""Questions about everything, as many of one kind as differ in what they ask."""
+
+
+def segment_of(number: int) -> SegmentId:
+    """The one copy of a user partition; no other has its id."""
+    return segment_id(number + 1, tp("orders", number))
+
+
+def events() -> list[Event]:
+    """A finished copy of each user partition, from its first offset on."""
+    each = [(started(segment_of(one), 0, 99), finished(segment_of(one))) for one in NUMBERS]
+    return [event for those in each for event in those]
+
+
+@asynccontextmanager
+async def beside_a_broker(places: Collection[int] = (PLACE,)) -> AsyncIterator[str]:
+    """The address of a service that reads *places* alone of a topic with events in all of them."""
+    world = world_of(*events(), partition_count=COUNT)
+    assignment = Assignment.of_metadata(places)
+    async with served_world(world, is_ready=False, assignment=assignment) as (engine, served):
+        await until_open(engine, *places)
+        yield str(served.path)
+
+
+@asynccontextmanager
+async def stalled(places: Collection[int]) -> AsyncIterator[tuple[World, str]]:
+    """The same of one that is not given the records of any of *places* yet."""
+    world = world_of(*events(), partition_count=COUNT)
+    for place in places:
+        world.script.stall(place)
+    assignment = Assignment.of_metadata(places)
+    async with served_world(world, is_ready=False, assignment=assignment) as (engine, served):
+        await until(lambda: engine.identity is not None)
+        yield world, str(served.path)
+
+
+async def told(address: str, *words: str, output: str = "json") -> Any:
+    """What a command says of the service there."""
+    return await asyncio.to_thread(called, *words, "--sidecar", address, output=output)
+
+
+@pytest.mark.parametrize("words", OF_ALL, ids=" ".join)
+async def test_all_when_the_service_reads_some_then_these_are_told_with_a_note(
+    words: tuple[str, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Exit code 0, and programs find the note in the document."""
+    async with beside_a_broker() as address:
+        result = await told(address, *words)
+    document = json.loads(result.stdout)
+    require_valid(document)
+    assert document["notes"][0] == NOTE
+    assert document["notes"].count(NOTE) == 1
+    assert result.exit_code == 0
+    if words[0] != "check":  # whose note has always been one of its answer
+        assert list(document["as_of_offsets"]) == [str(PLACE)]
+        assert caplog.messages == [NOTE]
+    if words[0] in {"segments", "offsets"}:
+        assert sorted({one["partition"] for one in document["items"]}) == HERE
+
+
+@pytest.mark.parametrize("output", ["table", "csv", "tsv", "jsonl", "yaml", "json"])
+async def test_all_when_the_service_reads_some_then_every_output_says_so(
+    output: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """On standard error, as rows have no notes; people are told once."""
+    async with beside_a_broker() as address:
+        for words in (("segments", "list"), ("usage",), ("verify",)):
+            caplog.clear()
+            result = await told(address, *words, output=output)
+            assert caplog.messages == [NOTE], words
+            assert (NOTE in result.stdout) == (output in {"yaml", "json"}), words
+            assert result.exit_code == 0, result.stdout
+
+
+async def test_usage_when_the_service_reads_some_then_no_retention_is_called_safe() -> None:
+    """The topic that needs the longest may live in a metadata partition that nobody looked at."""
+    async with beside_a_broker() as address:
+        assert "metadata_topic" not in json.loads((await told(address, "usage")).stdout)
+    async with beside_a_broker(range(COUNT)) as address:
+        document = json.loads((await told(address, "usage")).stdout)
+    assert document["metadata_topic"]["records"] == 2 * len(NUMBERS)
+    assert NOTE not in document.get("notes", [])
+
+
+async def test_all_when_the_broker_has_nothing_tiered_then_is_told_nothing_with_a_note() -> None:
+    """As beside a broker that was started a moment ago."""
+    async with beside_a_broker(()) as address:
+        result = await told(address, "segments", "list")
+    document = json.loads(result.stdout)
+    assert (result.exit_code, document["items"], document["as_of_offsets"]) == (0, [], {})
+    assert document["notes"][0].startswith(f"{COUNT} of {COUNT} metadata partitions are not read")
+
+
+async def test_bundle_when_the_service_reads_some_then_has_these(tmp_path: Path) -> None:
+    """Whoever looks into it later is told, too."""
+    async with beside_a_broker() as address:
+        result = await told(address, "support-bundle", "--file", str(tmp_path / "bundle.tar.gz"))
+    document = json.loads(result.stdout)
+    require_valid(document)
+    assert (result.exit_code, document["notes"], document["not_asked"]) == (0, [NOTE], {})
+
+
+def of_one(number: int) -> list[tuple[str, ...]]:
+    """Questions about one user partition, or its segment."""
+    partition = tp("orders", number)
+    uuid = str(segment_of(number).uuid)
+    return [
+        ("segments", "find", f"orders-{number}", "--offset", "5"),
+        ("segments", "find", str(partition), "--offset", "5"),
+        ("segments", "describe", uuid),
+        ("segments", "list", "--topic-partitions", f"orders:{number}"),
+        ("explain", f"orders-{number}@5", "--no-history"),
+    ]
+
+
+@pytest.mark.parametrize("words", of_one(HERE[0]), ids=" ".join)
+async def test_one_when_the_service_reads_its_place_then_answered(words: tuple[str, ...]) -> None:
+    """By its name, by its id, by its segment's."""
+    async with beside_a_broker() as address:
+        result = await told(address, *words)
+    assert result.exit_code == 0, result.stderr
+
+
+async def test_one_when_the_service_was_not_given_others_then_the_note_says_that(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """They are not behind, and whoever waits for them waits for ever."""
+    async with beside_a_broker() as address:
+        await told(address, *of_one(HERE[0])[0])
+    assert caplog.messages == [f"{NOTE}; another topic of the same name may be there"]
+
+
+@pytest.mark.parametrize("words", of_one(ELSEWHERE[0])[:4], ids=" ".join)
+async def test_one_when_the_service_does_not_read_its_place_then_is_never_not_found(
+    words: tuple[str, ...],
+) -> None:
+    """Exit code 4, nothing on standard output, and the way to who knows."""
+    async with beside_a_broker() as address:
+        result = await told(address, *words)
+    assert (result.exit_code, result.stdout) == (4, "")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("rlmm: not-ready: ")
+    assert "is not-assigned: the service does not read it" in line
+    assert line.endswith("; look in the topic itself with --bootstrap-server")
+
+
+async def test_explain_when_the_service_does_not_read_the_place_then_says_that() -> None:
+    """As of everything that cannot be looked at: a finding, and no verdict on the offset."""
+    async with beside_a_broker() as address:
+        words = ("explain", f"{tp('orders', ELSEWHERE[0])}@5", "--no-history")
+        result = await told(address, *words)
+    codes = [one["code"] for one in json.loads(result.stdout)["items"]]
+    assert (result.exit_code, codes) == (1, ["PARTITION-NOT-READ"])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("preflight", "delete", "orders"),
+        ("segments", "describe", str(segment_of(HERE[0]).uuid)[:20]),
+    ],
+    ids=" ".join,
+)
+async def test_question_when_it_concludes_from_what_is_not_there_then_is_refused(
+    words: tuple[str, ...],
+) -> None:
+    """What a deletion leaves, what an id alone begins with: a part of the metadata says neither."""
+    async with beside_a_broker() as address:
+        result = await told(address, *words)
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert "--bootstrap-server" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("segments", "list", "--at", "now"),
+        ("offsets", "--at", "now"),
+        ("history", f"orders-{ELSEWHERE[0]}"),
+        ("history", f"orders-{HERE[0]}"),
+        ("events",),
+        ("diff", "--from", "0:1,1:1,2:1"),
+        ("rehearse-compaction",),
+    ],
+    ids=" ".join,
+)
+async def test_past_when_the_service_reads_some_then_its_log_tells_of_all(
+    words: tuple[str, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log is read through the service, whatever it keeps of it: nothing is left out."""
+    async with beside_a_broker() as address:
+        result = await told(address, *words)
+    assert result.exit_code in {0, 1}, result.stderr
+    document = json.loads(result.stdout)
+    assert NOTE not in [*document.get("notes", []), *caplog.messages]
+    if words[0] in {"segments", "offsets", "events"}:
+        assert {one["partition"] for one in document["items"]} == set(NUMBERS)
+
+
+async def test_all_when_what_the_service_was_given_is_behind_then_refused() -> None:
+    """A part of a part is no answer; waiting may help, and is what is advised."""
+    async with stalled((PLACE,)) as (_, address):
+        for words in (("segments", "list"), ("usage",), ("verify",), ("stuck",)):
+            result = await told(address, *words)
+            assert (result.exit_code, result.stdout) == (4, ""), words
+            (line,) = result.stderr.splitlines()
+            assert f"metadata partition {PLACE} is" in line
+            assert line.endswith("; wait for it with --wait 30s")
+
+
+def counting(source: SidecarSource) -> list[object]:
+    """What is asked of *source* from now on, in metadata partitions."""
+    asked: list[object] = []
+    now = source.now
+
+    def counted(places: Any = None, **how: Any) -> Any:
+        asked.append(places)
+        return now(places, **how)
+
+    source.now = counted  # type: ignore[method-assign]
+    return asked
+
+
+async def test_all_when_what_the_service_was_given_is_behind_then_that_is_waited_for() -> None:
+    """And that alone: what it was not given never comes."""
+    async with stalled((PLACE,)) as (world, address), asking(address) as source:
+        asked = counting(source)
+        waiting = asyncio.create_task(Looking(source, 0, wait_s=60).moment())
+        await until(lambda: len(asked) == 2)
+        world.script.resume(PLACE)
+        moment = await waiting
+    assert asked == [None, [PLACE]]
+    assert list(moment.positions) == [PLACE]
+
+
+async def test_one_when_some_are_behind_and_its_place_is_not_read_then_waiting_is_not_advised() -> (
+    None
+):
+    """Of several obstacles the one that waiting does not take away is named."""
+    async with stalled((0,)) as (_, address):
+        result = await told(address, "segments", "list", "--topic-partitions", "nothing:0")
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert "is not-assigned" in result.stderr
+    assert "--wait" not in result.stderr
+
+
+async def test_all_when_the_service_was_given_everything_and_is_behind_then_is_asked_once() -> None:
+    """So that the time of `--wait` is not waited for twice."""
+    async with stalled(range(COUNT)) as (_, address), asking(address) as source:
+        asked = counting(source)
+        with pytest.raises(NotReady):
+            await Looking(source, 0).moment()
+        assert asked == [None]
+
+
+async def test_all_when_nobody_has_said_what_the_service_is_there_for_then_refused() -> None:
+    """It may be all of it."""
+    world = world_of(*events(), partition_count=COUNT)
+    options: dict[str, Any] = {"is_ready": False, "assignment": Assignment.awaited()}
+    async with served_world(world, **options) as (_, served):
+        result = await told(str(served.path), "segments", "list")
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert "--wait 30s" in result.stderr

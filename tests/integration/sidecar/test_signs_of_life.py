@@ -1,0 +1,100 @@
+"""Who says that a cluster is there: brokers that say hello, or what they lead; nobody else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import NotReady, RlmmError
+from tests.support.builders import tp
+from tests.support.engines import World, until_open
+from tests.support.frames import connected, wire
+from tests.support.sidecars import FixedEngines, RoleDoor, listening
+
+if TYPE_CHECKING:
+    from rlmm.engine import Engine
+
+ORDERS = tp("orders", 7)
+
+
+class Signs:
+    """How often engines were told that there is a sign of life of theirs."""
+
+    def __init__(self, *engines: Engine) -> None:
+        self._of = dict.fromkeys(range(len(engines)), 0)
+        for number, engine in enumerate(engines):
+            self._count(number, engine)
+
+    def _count(self, number: int, engine: Engine) -> None:
+        wake = engine.wake
+
+        def counted() -> None:
+            self._of[number] += 1
+            wake()
+
+        engine.wake = counted
+
+    def new(self) -> list[int]:
+        """Of each engine, since this was asked last."""
+        counts = list(self._of.values())
+        self._of = dict.fromkeys(self._of, 0)
+        return counts
+
+
+async def test_f95_broker_when_it_speaks_then_the_log_that_is_not_reached_is_tried() -> None:
+    """Failure scenario F95: hello and each assignment is a sign; questions of any kind are none."""
+    world = World(1)
+    world.script.lose_brokers()
+    async with world.engine() as engine, listening(engine, follows_brokers=True) as served:
+        signs = Signs(engine)
+        async with connected(served.path) as client:
+            await client.hello(cluster_id=world.topic.cluster_id, broker_id=1)
+            assert signs.new() == [1]
+            for _ in range(2):
+                with pytest.raises(NotReady):
+                    await client.call("assign", [wire(ORDERS)], [], True)
+            assert signs.new() == [2]
+            assert await client.call("is_ready", wire(ORDERS)) is False
+            with pytest.raises(NotReady):
+                await client.call("segment_for", wire(ORDERS), 0, 5)
+            assert signs.new() == [0]
+            world.script.restore()
+            with pytest.raises(NotReady):
+                await client.call("assign", [wire(ORDERS)], [], True)
+            await until_open(engine, timeout_s=5)
+
+
+async def test_f95_client_that_is_no_broker_when_it_speaks_then_it_is_no_sign() -> None:
+    """Who looks for the state of things knows nothing of Kafka."""
+    world = World(1)
+    world.script.lose_brokers()
+    async with world.engine() as engine:
+        signs = Signs(engine)
+        async with listening(engine) as served, connected(served.path) as client:
+            await client.hello(cluster_id=world.topic.cluster_id)
+        async with (
+            listening(engine, door=RoleDoor("reader")) as served,
+            connected(served.path) as client,
+        ):
+            with pytest.raises(RlmmError):
+                await client.hello(cluster_id=world.topic.cluster_id, broker_id=1)
+        assert signs.new() == [0]
+
+
+async def test_f95_broker_of_one_cluster_when_it_speaks_then_it_is_no_sign_of_another() -> None:
+    """Where it is known whose log is whose; before, it may be the log of any of them."""
+    one, two, silent = World(1), World(1), World(1)
+    silent.script.lose_brokers()
+    async with one.engine() as first, two.engine() as second, silent.engine() as third:
+        signs = Signs(first, second, third)
+        await until_open(first, 0)
+        await until_open(second, 0)
+        engines = FixedEngines([first, second, third])
+        async with listening(engines=engines) as served:
+            async with connected(served.path) as client:
+                await client.hello(cluster_id=two.topic.cluster_id, broker_id=1)
+                assert signs.new() == [0, 1, 0]
+            async with connected(served.path) as client:
+                await client.hello(cluster_id=silent.topic.cluster_id, broker_id=1)
+                assert signs.new() == [0, 0, 1]

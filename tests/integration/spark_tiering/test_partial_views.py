@@ -1,0 +1,70 @@
+"""
+Jobs that judge objects by the metadata, beside a service that reads a part of it: what they are not
+told of would look as if nobody owned it. Commands that only show something do with the part.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.assignment import Assignment
+from rlmm.errors import NotReady
+from tests.support.data_reading import rows_read
+from tests.support.read_tiers import tier_in, usual_log
+from tests.support.served_metadata import PLACES, ServedMetadata
+from tests.support.tier_command import Command, forget_environment, said_on_stderr, trees
+from tests.support.tier_places import TierPlace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+JOBS = {
+    "audit": ("audit", "--no-spark"),
+    "audit --delete-orphans": ("audit", "--no-spark", "--delete-orphans", "--min-age", "1s"),
+    "expire --apply": ("expire", "--no-spark", "--retention-bytes", "1", "--offline", "--apply"),
+    "rebuild": ("rebuild", "--no-spark"),
+    "verify": ("verify", "--no-spark"),
+    "export": ("export", "--no-spark", "--topic", "orders"),
+}
+
+
+@pytest.fixture(autouse=True)
+def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing of the machine's own environment says anything."""
+    forget_environment(monkeypatch, tmp_path)
+
+
+@contextmanager
+def partly_assigned() -> Iterator[str]:
+    """The address of a service that reads all metadata partitions but one, and is well with it."""
+    with ServedMetadata(Assignment.of_metadata(range(1, PLACES))) as served:
+        yield served.address
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_job_when_the_service_reads_some_then_judges_nothing(job: str, tmp_path: Path) -> None:
+    """Exit code 4, one line, and every object is where it was."""
+    place = TierPlace(tmp_path)
+    assert place.run().is_fine
+    before = trees(place)
+    with partly_assigned() as address:
+        command, *flags = JOBS[job]
+        result = Command(place)(command, "--sidecar", address, *Command(place).store, *flags)
+    assert (result.exit_code, result.stdout) == (4, ""), result.output
+    (line,) = said_on_stderr(result)
+    assert "metadata partition 0 is not-assigned" in line
+    assert trees(place) == before
+
+
+def test_data_source_when_the_service_reads_some_then_no_row_is_read(tmp_path: Path) -> None:
+    """Segments that it does not know of would be rows that are missing."""
+    tier = tier_in(tmp_path, usual_log())
+    with (
+        partly_assigned() as address,
+        pytest.raises(NotReady, match="metadata partition 0 is not-assigned"),
+    ):
+        rows_read({**tier, "sidecar": address})
