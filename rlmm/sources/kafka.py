@@ -71,7 +71,7 @@ class KafkaSource:
         Raises `ConfigError` for a file of *settings*, or a cache, that cannot be used.
         """
         if not settings.is_observer or settings.topic.is_created:
-            msg = "whoever looks at a cluster writes nothing: mode or kafka.topic.is.created says other"
+            msg = "who looks at a cluster writes nothing: mode or kafka.topic.is.created says other"
             raise ConfigError(msg)
         async with AsyncExitStack() as opened:
             cache = None

@@ -13,9 +13,10 @@ from tests.kafka.ledger import Ledger, Traffic, read
 if TYPE_CHECKING:
     from tests.kafka.plugin_kafka import PluginKafka
 
-SOON_S = 10.0
-"""From "Kafka Server started" to all of it read: a busy machine, not the longest pause as well."""
+SOON_S = 4.0
+"""From "Kafka Server started" to all of it read: a busy machine, but not the pauses as well."""
 TIMES = 3
+"""The best of which counts: a machine may be busy with something else once or twice."""
 
 
 @pytest.mark.long
@@ -32,6 +33,7 @@ async def test_f95_tiered_read_when_broker_and_service_start_together_then_does_
     await Traffic(our_kafka.login, ledger, random.Random(95)).plain(60)
     await our_kafka.wait_until_tiered("orders", 1)
     await our_kafka.wait_until_trimmed("orders")
+    took_s = []
     for _ in range(TIMES):
         our_kafka.node.kill()
         our_kafka.sidecar.kill()
@@ -39,6 +41,6 @@ async def test_f95_tiered_read_when_broker_and_service_start_together_then_does_
         our_kafka.node.start()
         begin_s = time.monotonic()
         found = await read(our_kafka.login, "orders", "read_uncommitted")
-        took_s = time.monotonic() - begin_s
+        took_s.append(time.monotonic() - begin_s)
         assert found == ledger.expected("read_uncommitted", 0)
-        assert took_s < SOON_S
+    assert min(took_s) < SOON_S, took_s

@@ -222,7 +222,7 @@ async def test_source_when_its_settings_would_write_then_is_refused() -> None:
         kafka.log_settings(),
         kafka.log_settings(topic=TopicSettings(name=TOPIC, is_created=True)),
     ):
-        with pytest.raises(ConfigError, match="a cluster writes nothing"):
+        with pytest.raises(ConfigError, match="at a cluster writes nothing"):
             await KafkaSource.open(settings, timeout_s=5)
 
 
