@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 REPORT: Final = Path("demo/report.html")
 _NOT_SHOWN: Final = 1
+_OURS: Final = {"rlmm", "broker_adapter", "spark_tiering"}
 _EXTRAS: Final = "pip install 'rlmm[tiering,spark,java,s3]'"
 
 
@@ -133,6 +134,8 @@ def _world(folder: Path, socket: Path, jars: Jars | None) -> World:
 
         return MadeUpWorld(folder, socket)
     except ImportError as error:
+        if (error.name or "").partition(".")[0] in _OURS:
+            raise  # a fault of ours, and nothing that one could install
         msg = f"{error.name} is not installed, without which nothing is tiered: {_EXTRAS}"
         raise EngineUnfit(msg) from error
 

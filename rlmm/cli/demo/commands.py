@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rlmm.cli.main import EXIT_FOUND
 from rlmm.errors import EngineFailed
@@ -18,9 +18,17 @@ _ROWS_MAX: Final = 4
 """Of a table with a line for each metadata partition, most of which are empty."""
 
 
+class Said(NamedTuple):
+    """What a command wrote."""
+
+    answer: str
+    progress: str
+    """On standard error."""
+
+
 def run_command(
     words: list[str], *, finds: bool = False, environ: Mapping[str, str] | None = None
-) -> str:
+) -> Said:
     """
     What `rlmm` answers to *words*, as a table. Raises `EngineFailed` where it found something,
     unless that is what it *finds*.
@@ -35,7 +43,7 @@ def run_command(
         told = (done.stderr.strip() or done.stdout.strip())[-2_000:]
         msg = f"rlmm {' '.join(words)} ended with status {done.returncode}: {told}"
         raise EngineFailed(msg)
-    return done.stdout
+    return Said(done.stdout, done.stderr)
 
 
 def shown(text: str) -> Iterator[str]:

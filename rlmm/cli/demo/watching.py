@@ -38,6 +38,13 @@ class Start:
     """The first answer of the partition whose history is long, while there is more to read."""
     stalls: StallSamples | None = None
     """Of look-ups of another partition, while that history was read."""
+
+    @property
+    def events_per_s(self) -> float:
+        """How many were read from the first look on until all were."""
+        (_, first), *_, (ready_s, last) = (*self.curve.points, self.curve.points[-1])
+        return (last - first) / ready_s if ready_s else 0.0
+
     is_told_absent: bool = False
     """Whether it was said of a segment that is there that there is none."""
     whole_s: float = 0.0

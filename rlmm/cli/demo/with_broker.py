@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rlmm.cli.demo.broker import clients
 from rlmm.cli.demo.broker.process import BrokerProcess
-from rlmm.cli.demo.broker.tools import consume
+from rlmm.cli.demo.broker.tools import Tools, shown
 from rlmm.cli.demo.records import PARTITIONS, SEGMENT_BYTES, TOPIC
 from rlmm.cli.demo.world import World, versions
 from rlmm.errors import EngineFailed
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rlmm.cli.demo.records import Portion
     from rlmm.metadata.ids import TopicIdPartition
 
-_METADATA_PARTITIONS: Final = 5
+_METADATA_PARTITIONS: Final = 16
 _DEADLINE_S, _PAUSE_S = 60.0, 0.05
 _DAY_MS: Final = 86_400_000
 _TOPIC: Final = {
@@ -48,19 +48,20 @@ _QUICK: Final = {
 }
 
 
-def _tool(name: str) -> str:
-    """The head of a command of Kafka's."""
-    return f"kafka-{name} --bootstrap-server broker:9092"
+_CREATE: Final = (
+    "--create", "--topic", TOPIC, "--partitions", str(PARTITIONS),
+    *(word for name, value in _TOPIC.items() for word in ("--config", f"{name}={value}")),
+)  # fmt: skip
+_CONSUME: Final = (
+    "--topic", TOPIC, "--from-beginning", "--isolation-level", "read_committed",
+)  # fmt: skip
 
 
 class BrokerWorld(World):
     """A broker, its service beside it, and a tier that both our plugins and Spark work on."""
 
     has_broker = True
-    producer = (
-        f"{_tool('topics')} --create --topic {TOPIC} --partitions {PARTITIONS} "
-        f"--config remote.storage.enable=true --config segment.bytes={SEGMENT_BYTES}"
-    )
+    producer = shown("topics", _CREATE)
     reader = "Kafka's console consumer"
 
     def __init__(self, folder: Path, socket: Path, jars: Jars) -> None:
@@ -104,7 +105,7 @@ class BrokerWorld(World):
 
     def produce(self, portions: Sequence[Portion]) -> list[list[int]]:
         """By ordinary producers, to a topic that tiers."""
-        clients.create_topic(self._broker.bootstrap, TOPIC, PARTITIONS, _TOPIC)
+        self._tools().run("topics", _CREATE)
         offsets = clients.produce(self._broker.bootstrap, TOPIC, portions)
         written = (self.log_folder() / f"{TOPIC}-0" / "partition.metadata").read_text()
         self.topic_id = Uuid.parse(written.partition("topic_id:")[2].strip())
@@ -124,26 +125,25 @@ class BrokerWorld(World):
 
     def forget_local(self) -> str:
         """By the broker's own retention, which also has the active segments roll; then they go."""
-        pace = SEGMENT_BYTES * 100
-        clients.change_broker(self._broker.bootstrap, 1, {_PACE: str(pace)})
-        clients.change_topic(self._broker.bootstrap, TOPIC, {**_TOPIC, **_NOTHING_LOCAL})
+        settings = ",".join(f"{name}={value}" for name, value in _NOTHING_LOCAL.items())
+        alter, change = ("--alter", "--entity-type"), "--add-config"
+        changes = (
+            (*alter, "brokers", "--entity-name", "1", change, f"{_PACE}={SEGMENT_BYTES * 100}"),
+            (*alter, "topics", "--entity-name", TOPIC, change, settings),
+        )
+        for words in changes:
+            self._tools().run("configs", words)
         deadline_s = time.monotonic() + _DEADLINE_S
         while self.local_bytes() or len(self.log_files()) > PARTITIONS:
             if time.monotonic() > deadline_s:
                 raise EngineFailed("the broker did not delete its local copies")
             time.sleep(_PAUSE_S)
-        settings = ",".join(f"{name}={value}" for name, value in _NOTHING_LOCAL.items())
-        change = f"{_tool('configs')} --alter --entity-type"
-        return (
-            f"{change} brokers --entity-name 1 --add-config {_PACE}={pace}\n"
-            f"{change} topics --entity-name {TOPIC} --add-config {settings}"
-        )
+        return "\n".join(shown("configs", words) for words in changes)
 
     def read_all(self, count: int) -> tuple[str, list[tuple[int, int, bytes]]]:
         """By Kafka's console consumer, out of the tier through our plugins."""
-        rows = consume(self._jars, self._broker.bootstrap, TOPIC, count)
-        command = f"{_tool('console-consumer')} --topic {TOPIC} --from-beginning --isolation-level"
-        return f"{command} read_committed", [
+        rows = self._tools().consume(_CONSUME, count)
+        return shown("console-consumer", _CONSUME), [
             (partition, offset, value.encode()) for partition, offset, value in rows
         ]
 
@@ -157,14 +157,17 @@ class BrokerWorld(World):
 
     def lose_metadata(self) -> str:
         """While no service runs the broker's tier stands still, so it does not meet a void."""
-        clients.delete_topic(self._broker.bootstrap, METADATA_TOPIC)
-        settings = {"cleanup.policy": "delete", "retention.ms": "-1"}
-        clients.create_topic(self._broker.bootstrap, METADATA_TOPIC, _METADATA_PARTITIONS, settings)
-        return (
-            f"{_tool('topics')} --delete --topic {METADATA_TOPIC}\n"
-            f"{_tool('topics')} --create --topic {METADATA_TOPIC} --partitions "
-            f"{_METADATA_PARTITIONS} --config cleanup.policy=delete --config retention.ms=-1"
-        )
+        delete = ("--delete", "--topic", METADATA_TOPIC)
+        create = (
+            "--create", "--topic", METADATA_TOPIC, "--partitions", str(_METADATA_PARTITIONS),
+            "--config", "cleanup.policy=delete", "--config", "retention.ms=-1",
+        )  # fmt: skip
+        for words in (delete, create):
+            self._tools().run("topics", words)
+        return "\n".join(shown("topics", words) for words in (delete, create))
+
+    def _tools(self) -> Tools:
+        return Tools(self._jars, self._broker.bootstrap)
 
     def before_rebuild(self) -> None:
         """Nothing: events are written into the topic itself."""

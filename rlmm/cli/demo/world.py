@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from rlmm.cli.demo.commands import Said
     from rlmm.cli.demo.records import Portion
     from rlmm.cli.demo.store import DemoStore
     from rlmm.metadata.segment import SegmentMetadata
@@ -130,6 +131,10 @@ class World(ABC):
 
     def run(self, words: Sequence[str], *flags: str, finds: bool = False) -> str:
         """What `rlmm` answers to *words*, with *flags* that are not worth showing."""
+        return self.run_told(words, *flags, finds=finds).answer
+
+    def run_told(self, words: Sequence[str], *flags: str, finds: bool = False) -> Said:
+        """The same, and what it says meanwhile."""
         return run_command([*words, *flags], finds=finds, environ=self.environ)
 
     def engine_flags(self) -> list[str]:

@@ -80,11 +80,16 @@ async def test_records_when_the_tier_is_a_bucket_are_read_as_they_were_produced(
 async def test_records_when_a_bucket_has_small_zstd_chunks_are_read_as_they_were_produced(
     kafka_jars: Jars, plugins: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each segment is several frames, below a prefix; its topic's deletion empties the bucket."""
+    """
+    Each segment is several frames, below a prefix; its topic's deletion empties the bucket. The
+    broker is told no keys: it has those of its environment, by the default chain.
+    """
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
     with moto_server(tmp_path) as server, server_bucket(server).opened() as bucket:
         storage = our_bucket(plugins, server.endpoint, BUCKET, prefix=PREFIX) | SMALL_CHUNKS
+        for name in ("access.key.id", "secret.access.key"):
+            del storage[f"rsm.config.storage.aws.{name}"]
         with plugin_kafka(
             kafka_jars, tmp_path / "ours", plugins, properties=PATIENT_READS, storage=storage
         ) as kafka:

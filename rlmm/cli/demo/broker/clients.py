@@ -1,6 +1,6 @@
 """
-An ordinary client of the demonstration's broker: topics and their settings, records in all codecs
-and in transactions, and events written past every service, as any broker of a cluster writes them.
+An ordinary client of the demonstration's broker: records in all codecs and in transactions, and
+events written past every service, as any broker of a cluster writes them.
 """
 
 from __future__ import annotations
@@ -11,14 +11,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from aiokafka import AIOKafkaProducer
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
-from aiokafka.errors import for_code
-
-from rlmm.errors import EngineFailed
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
 
     from aiokafka import BatchBuilder, RecordMetadata
 
@@ -95,64 +90,3 @@ async def _hand_over(
 ) -> Awaitable[RecordMetadata]:
     batch.close()
     return await producer.send_batch(batch, topic, partition=partition)
-
-
-def create_topic(bootstrap: str, topic: str, partitions: int, settings: Mapping[str, str]) -> None:
-    """Create a topic; the broker's refusal is raised."""
-
-    async def create() -> None:
-        client = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
-        await client.start()
-        try:
-            wanted = NewTopic(topic, partitions, 1, topic_configs=dict(settings))
-            answer = await client.create_topics([wanted])
-        finally:
-            await client.close()
-        for name, code, message in answer.topic_errors:
-            if code:
-                raise EngineFailed(f"{name}: {for_code(code).__name__}: {message}")
-
-    asyncio.run(create())
-
-
-def change_topic(bootstrap: str, topic: str, settings: Mapping[str, str]) -> None:
-    """Replace the settings of a topic."""
-    _change(bootstrap, ConfigResource(ConfigResourceType.TOPIC, topic, configs=dict(settings)))
-
-
-def change_broker(bootstrap: str, node_id: int, settings: Mapping[str, str]) -> None:
-    """Replace what is set on a running broker."""
-    resource = ConfigResource(ConfigResourceType.BROKER, str(node_id), configs=dict(settings))
-    _change(bootstrap, resource)
-
-
-def _change(bootstrap: str, wanted: ConfigResource) -> None:
-    async def change() -> None:
-        client = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
-        await client.start()
-        try:
-            for answer in await client.alter_configs([wanted]):
-                for code, message, _, name in answer.resources:
-                    if code:
-                        raise EngineFailed(f"{name}: {for_code(code).__name__}: {message}")
-        finally:
-            await client.close()
-
-    asyncio.run(change())
-
-
-def delete_topic(bootstrap: str, topic: str) -> None:
-    """Delete a topic, one of Kafka's own as well."""
-
-    async def delete() -> None:
-        client = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
-        await client.start()
-        try:
-            answer = await client.delete_topics([topic])
-        finally:
-            await client.close()
-        for name, code in answer.topic_error_codes:
-            if code:
-                raise EngineFailed(f"{name}: {for_code(code).__name__}")
-
-    asyncio.run(delete())

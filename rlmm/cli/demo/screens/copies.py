@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.cli.demo.records import PARTITIONS, TOPIC
 from rlmm.cli.demo.report.story import Better, Comparison, Figure
@@ -15,18 +16,20 @@ from rlmm.metadata.segment import SegmentState
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rlmm.cli.demo.commands import Said
     from rlmm.cli.demo.screens import Told
     from rlmm.cli.demo.stage import Screen, Stage
     from rlmm.cli.demo.world import World
 
-_RECEIPTS, _PLAN_LINES = 3, 3
+_RECEIPTS, _PLAN_LINES, _PROGRESS_LINES = 3, 3, 2
 """So many are shown."""
+_PROGRESS: Final = re.compile(r"\d+ of \d+ segments")
 
 
 def show(stage: Stage, world: World, told: Told) -> None:
     """Plan, progress, receipts; how fast, beside the plainest program."""
     who = "Spark" if has_spark() else "A job in one process (there is no Java for Spark)"
-    claim = f"{who} copies every closed segment once, verified, and the metadata says so."
+    claim = f"{who} copies the closed segments, each once and verified; the metadata says so."
     with stage.screen("copy", claim) as screen:
         closed = [path for path in world.log_files() if _is_closed(path)]
         size = sum(path.stat().st_size for path in closed)
@@ -35,8 +38,10 @@ def show(stage: Stage, world: World, told: Told) -> None:
         plain = size / (time.monotonic() - begun_s) / 1e6
         adopt = " --adopt" if world.has_broker else ""
         screen.command(f"rlmm tier run{adopt} --topic {TOPIC} --store ... --sidecar ...")
-        plan, report = _run(world)
-        screen.tell("\n".join(plan.splitlines()[:_PLAN_LINES]))
+        said, report = _run(world)
+        screen.tell("\n".join(said.answer.splitlines()[:_PLAN_LINES]))
+        progress = [line for line in said.progress.splitlines() if _PROGRESS.search(line)]
+        screen.tell("\n".join(progress[-_PROGRESS_LINES:]))
         _tell(screen, report)
         copied = [one for one in report["copies"] if one["fate"] == "finished"]
         seconds = sum(one["seconds"] for one in copied)
@@ -65,10 +70,10 @@ def _is_closed(segment: Path) -> bool:
     return segment.name != max(path.name for path in segment.parent.glob("*.log"))
 
 
-def _run(world: World) -> tuple[str, dict[str, Any]]:
+def _run(world: World) -> tuple[Said, dict[str, Any]]:
     """What the job says, its plan first, and its own report; of an adoption that of its topic."""
     report = world.folder / "copies.json"
-    said = world.run(
+    said = world.run_told(
         world.copy_words(), "--sidecar", str(world.socket), *world.store.flags(),
         *world.engine_flags(), "--report", str(report),
     )  # fmt: skip

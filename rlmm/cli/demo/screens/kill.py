@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from rlmm.cli.demo.stage import Stage
     from rlmm.cli.demo.world import World
 
-_CLAIM = "Killed with SIGKILL, it is ready again from its snapshot in a fraction of a full replay."
+_CLAIM = (
+    "Killed with SIGKILL, it has its state again from the snapshot in a fraction of a full replay."
+)
 
 
 def show(stage: Stage, world: World, told: Told) -> None:

@@ -52,9 +52,9 @@ def show(stage: Stage, world: World, told: Told) -> None:
                 f"{refusal.records_left:,} records left, ask again in {refusal.retry_after_ms} ms"
             )
         screen.check("it never said that the offset is absent", holds=not start.is_told_absent)
-        ready_s = start.curve.ready_s
-        assert ready_s is not None, "it was waited for"
-        screen.figure(Figure("events read a second", EVENTS / ready_s))
+        screen.figure(Figure("events read a second", start.events_per_s))
+        if beside is None:
+            screen.tell("(no partition has its metadata elsewhere: no look-ups beside it)")
         screen.check(
             "when it has read everything, its answers are those of before",
             holds=world.answers() == told.answers,

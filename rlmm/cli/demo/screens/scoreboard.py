@@ -6,7 +6,7 @@ import time
 import tracemalloc
 from typing import TYPE_CHECKING, Final
 
-from rlmm.cli.demo.events import EVENTS, copies
+from rlmm.cli.demo.events import copies
 from rlmm.cli.demo.report.story import Better, Comparison, Figure
 from rlmm.cli.demo.watching import percentile_ms
 from rlmm.metadata.codec import decode
@@ -56,13 +56,11 @@ def _figures(stage: Stage, world: World, told: Told) -> list[Figure]:
     begun_s = time.perf_counter()
     _plain(values)
     plain_pace = len(values) / (time.perf_counter() - begun_s)
-    ready_s = told.full.curve.ready_s
-    assert ready_s is not None, "it was waited for"
     waits = Comparison("a broker waits for", _FETCH_MS)
     lookup_ms = percentile_ms(lambda: client.segment_for(first, 0, 0), _LOOKUPS)
     figures = [
         Figure(
-            "events replayed, judged and indexed a second", EVENTS / ready_s, "",
+            "events replayed, judged and indexed a second", told.full.events_per_s, "",
             Comparison("decoded one by one into a dict", plain_pace), Better.HIGHER,
         ),
         Figure(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 import sys
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pytest
@@ -199,7 +200,13 @@ def test_demo_when_what_tiering_needs_is_not_installed_then_says_what(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """And how it is installed."""
-    monkeypatch.setitem(sys.modules, "rlmm.cli.demo.made_up", None)
+    module = ModuleType("rlmm.cli.demo.made_up")
+
+    def lacking(_: str) -> None:
+        raise ModuleNotFoundError(name="zstandard")
+
+    module.__getattr__ = lacking  # type: ignore[method-assign]
+    monkeypatch.setitem(sys.modules, "rlmm.cli.demo.made_up", module)
     report = tmp_path / "report.html"
     done = CliRunner().invoke(cli, ["demo", "--without-broker", "--report", str(report)])
     assert done.exit_code != 0
