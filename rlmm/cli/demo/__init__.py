@@ -16,5 +16,6 @@ are those of a made-up broker, and nobody consumes. At the end stands a report.
     watching    how a start goes: replay, refusals, look-ups beside it
     commands    commands as an operator runs them
     report/     PURE. The report, from plain values
+    small_broker  a log folder for examples
     history     `--history`: a recorded history in memory
 """

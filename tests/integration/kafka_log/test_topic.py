@@ -191,7 +191,7 @@ async def test_topic_when_deleted_then_calls_say_that_it_is_not_there(
     other = await open_log(topic_settings)
     await other.identity(timeout_s=ANSWER_S)
     await delete_topic(kafka_broker.login, topic)
-    with pytest.raises(ConfigError, match="does not exist"):
+    with pytest.raises(ConfigError, match="was there before and is gone"):
         await other.identity(timeout_s=ANSWER_S)
     with pytest.raises(LogUnavailable, match=r"partition 0 .*not"):
         await other.read(0, 1, timeout_s=1.0)

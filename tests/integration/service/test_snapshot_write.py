@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -17,11 +18,19 @@ from click.testing import CliRunner
 
 from rlmm.cli.main import cli
 from rlmm.folder_lock import LOCK, folder_lock, owner_pid
+from rlmm.log.files import FilesLog
+from rlmm.metadata.codec import encode
+from rlmm.metadata.partitioner import metadata_partition_for
+from rlmm.planning import LOG_FOLDER
+from tests.support.builders import finished, segment_id, started, tp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from rlmm.metadata.ids import TopicIdPartition
+
+COUNT = 50
 START_S = 30.0
 SERVE = (sys.executable, "-m", "rlmm", "serve", "--http-listen", "none")
 """Tests that run beside each other share the ports of the machine."""
@@ -29,12 +38,25 @@ SERVE = (sys.executable, "-m", "rlmm", "serve", "--http-listen", "none")
 
 @pytest.fixture
 def data_dir(tmp_path: Path) -> Path:
-    """The data folder that the demonstration leaves, without its snapshots."""
+    """A data folder as a service leaves it, with events in five places, and no snapshots."""
     folder = tmp_path / "data"
-    command = ["demo", "--without-tiering", "--folder", str(folder)]
-    assert CliRunner().invoke(cli, command).exit_code == 0
-    shutil.rmtree(folder / "snapshots")
+    asyncio.run(write_history(folder / LOG_FOLDER))
     return folder
+
+
+async def write_history(folder: Path) -> None:
+    """A segment each of user partitions whose metadata is in five places."""
+    places: dict[int, TopicIdPartition] = {}
+    for number in range(COUNT):
+        partition = tp(partition=number)
+        places[metadata_partition_for(partition.topic_id, number, COUNT)] = partition
+    log = await FilesLog.open(folder, partition_count=COUNT)
+    try:
+        for place, partition in list(places.items())[:5]:
+            for event in (started(segment_id(1, partition)), finished(segment_id(1, partition))):
+                await log.append(place, encode(event), timeout_s=START_S)
+    finally:
+        await log.close()
 
 
 def write(data_dir: Path, *options: str) -> tuple[int, dict[str, dict[str, list[int]]]]:
