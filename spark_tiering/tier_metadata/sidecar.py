@@ -75,13 +75,22 @@ class SidecarMetadata:
 
     def _identity(self, deadline_s: float) -> Mapping[object, object]:
         pause = threading.Event()
+        trouble: NotReady | None = None
         while True:
-            status = self._client.status(timeout_s=max(_LEAST_S, deadline_s - time.monotonic()))
+            try:
+                status = self._client.status(timeout_s=max(_LEAST_S, deadline_s - time.monotonic()))
+            except SidecarUnavailable as error:
+                # The last question may have had too little time: what a service that is still there
+                # said before is better than silence.
+                if trouble is not None and self._client.statistics().is_connected:
+                    raise trouble from error
+                raise
             if status.get("partition_count") is not None:
                 return status
+            msg = f"the service has not reached its log: {status.get('last_trouble')}"
+            trouble = NotReady(msg, reason="connecting")
             if time.monotonic() >= deadline_s:
-                msg = f"the service has not reached its log: {status.get('last_trouble')}"
-                raise NotReady(msg, reason="connecting")
+                raise trouble
             pause.wait(_PAUSE_S)
 
     # ------------------------------------------------------------------------------- reading

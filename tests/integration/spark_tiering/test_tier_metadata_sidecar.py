@@ -6,6 +6,7 @@ import asyncio
 import threading
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
 import trustme
@@ -327,6 +328,23 @@ async def test_sidecar_when_it_has_not_reached_its_log_then_not_ready_in_time() 
         with pytest.raises(NotReady):
             async with opened(settings):
                 pass
+
+
+@pytest.mark.parametrize(
+    ("is_connected", "raised", "match"),
+    [(True, NotReady, "no broker answers"), (False, SidecarUnavailable, "silent")],
+)
+def test_sidecar_when_the_last_question_is_cut_off_then_told_what_was_heard_before(
+    is_connected: bool, raised: type[Exception], match: str
+) -> None:
+    """Unless the service has gone since: then that is what has to be told."""
+    answers: list[Any] = [{"last_trouble": "no broker answers"}, SidecarUnavailable("silent")]
+    client = Mock()
+    client.status.side_effect = answers
+    client.statistics.return_value.is_connected = is_connected
+    with pytest.raises(raised, match=match):
+        sidecar.SidecarMetadata(client, is_broker=False, timeout_s=WAIT_S)
+    client.close.assert_called_once_with()
 
 
 async def test_image_when_its_time_is_up_then_not_ready() -> None:
