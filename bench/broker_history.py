@@ -31,7 +31,7 @@ _NOW_MS: Final = 1_760_000_000_000
 _OLDEST_LEAVES: Final = 10
 """Of so many segments one is deleted again, the oldest first."""
 _EPOCH_AT: Final = 12
-_EPOCH_0: Final = bytes(4)
+_EPOCH_BYTES: Final = 4
 _MADE_ANEW: Final = ("*.index", "*.timeindex", "*.txnindex", "*.snapshot")
 _FLUSH_EVENTS: Final = 20_000
 
@@ -112,11 +112,12 @@ def write_history(data: Path, topic: str, topic_id: Uuid, partitions: int, event
     made = [
         UserPartition(TopicIdPartition(topic_id, topic, number)) for number in range(partitions)
     ]
-    ends = [_end(data, number) for number in range(METADATA_PARTITIONS)]
+    found = [_end(data, number) for number in range(METADATA_PARTITIONS)]
+    ends, epochs = [end for end, _ in found], [epoch for _, epoch in found]
     waiting: list[list[bytes]] = [[] for _ in range(METADATA_PARTITIONS)]
     count = 0
     for count, (at, value) in enumerate(history(made, events), 1):
-        waiting[at].append(batch_of(value, ends[at]))
+        waiting[at].append(batch_of(value, ends[at], epochs[at]))
         ends[at] += 1
         if count % _FLUSH_EVENTS == 0:
             _flush(data, waiting)
@@ -131,10 +132,10 @@ def write_history(data: Path, topic: str, topic_id: Uuid, partitions: int, event
     return Written(topic, count, live, [each.next_offset - 1 for each in made])
 
 
-def batch_of(value: bytes, offset: int) -> bytes:
-    """A batch of one record as a leader of epoch 0 stores it; its CRC does not cover the epoch."""
+def batch_of(value: bytes, offset: int, epoch: int) -> bytes:
+    """A batch of one record as a leader of *epoch* stores it; its CRC does not cover that."""
     batch = single(value, offset)
-    return batch[:_EPOCH_AT] + _EPOCH_0 + batch[_EPOCH_AT + len(_EPOCH_0) :]
+    return batch[:_EPOCH_AT] + epoch.to_bytes(_EPOCH_BYTES) + batch[_EPOCH_AT + _EPOCH_BYTES :]
 
 
 def _log(data: Path, metadata_partition: int) -> Path:
@@ -143,15 +144,16 @@ def _log(data: Path, metadata_partition: int) -> Path:
     return found
 
 
-def _end(data: Path, metadata_partition: int) -> int:
-    """The offset behind the last batch."""
+def _end(data: Path, metadata_partition: int) -> tuple[int, int]:
+    """The offset behind the last batch, and its epoch: none that follows may have a lower one."""
     content = _log(data, metadata_partition).read_bytes()
-    position = end = 0
+    position = end = epoch = 0
     while position < len(content):
         base = int.from_bytes(content[position : position + 8])
+        epoch = int.from_bytes(content[position + _EPOCH_AT : position + _EPOCH_AT + _EPOCH_BYTES])
         end = base + int.from_bytes(content[position + 23 : position + 27]) + 1
         position += 12 + int.from_bytes(content[position + 8 : position + 12])
-    return end
+    return end, epoch
 
 
 def _flush(data: Path, waiting: list[list[bytes]]) -> None:

@@ -19,6 +19,7 @@ from broker_adapter.statistics import OK, Figures
 from rlmm.errors import (
     AppendUncertain,
     EventRejected,
+    LogUnavailable,
     NotAssigned,
     NotReady,
     OutcomeUnknown,
@@ -137,15 +138,15 @@ class Asking:
             args = call.args if said is None else [*call.args, said]
             try:
                 return await self._once(call, args, deadline_s)
-            except NotReady as error:
+            except (NotReady, LogUnavailable) as error:
                 heard.append(error)
                 raise
 
-        heard: list[NotReady] = []
+        heard: list[RlmmError] = []
         return await self._counted(call.method, self._heard(attempt, heard, deadline_s))
 
     async def _heard(
-        self, attempt: Callable[[], Awaitable[A]], heard: list[NotReady], deadline_s: float
+        self, attempt: Callable[[], Awaitable[A]], heard: list[RlmmError], deadline_s: float
     ) -> A:
         """
         The answer; where the last attempt had too little time for one, what a service that is still

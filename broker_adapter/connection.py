@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rlmm.errors import (
     AppendUncertain,
     OutcomeUnknown,
+    PartFailed,
     ProtocolError,
     RlmmError,
     SidecarUnavailable,
@@ -200,8 +201,11 @@ def told(method: str, error: RlmmError) -> RlmmError:
     What a refusal means on this side.
 
     That a service stops ends the connection, not the client: there will be another one. Of an event
-    that a stopping service says nothing about, nobody knows whether it is stored.
+    that a stopping service says nothing about, nobody knows whether it is stored, nor of one in the
+    middle of which the service met a fault of its own.
     """
+    if isinstance(error, PartFailed) and METHODS[method].is_write:
+        return unanswered(method, error)
     if not isinstance(error, Stopped):
         return error
     if not METHODS[method].is_write:

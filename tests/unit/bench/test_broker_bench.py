@@ -30,9 +30,9 @@ EVENTS = 1_001
 EPOCHS = "leader-epoch-checkpoint"
 
 
-def first_batch() -> bytes:
+def first_batch(epoch: int) -> bytes:
     """What a broker had written before."""
-    return build_batch([Record(0, 0, None, b"x"), Record(1, 0, None, b"y")], 0, leader_epoch=0)
+    return build_batch([Record(0, 0, None, b"x"), Record(1, 0, None, b"y")], 0, leader_epoch=epoch)
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def written(tmp_path: Path) -> Written:
     for number in range(METADATA_PARTITIONS):
         folder = tmp_path / f"{METADATA_TOPIC}-{number}"
         folder.mkdir()
-        (folder / f"{0:020d}.log").write_bytes(first_batch())
+        (folder / f"{0:020d}.log").write_bytes(first_batch(number % 3))
         (folder / f"{0:020d}.index").write_bytes(b"stale")
         (folder / EPOCHS).write_text("0\n2\n0 0\n3 2\n")
     for number in range(PARTITIONS):
@@ -55,7 +55,10 @@ def written(tmp_path: Path) -> Written:
 def test_history_when_it_is_written_then_a_shard_applies_all_of_it(
     tmp_path: Path, written: Written
 ) -> None:
-    """Behind what was there, in batches of one record of epoch 0, without a remark."""
+    """
+    Behind what was there, in batches of one record, without a remark; their epoch is no lower than
+    the last that was there, or a broker says that its own log is another history.
+    """
     shards = {}
     applied = live = 0
     for number in range(METADATA_PARTITIONS):
@@ -64,7 +67,8 @@ def test_history_when_it_is_written_then_a_shard_applies_all_of_it(
         assert isinstance(before, Batch)
         for offset, batch in enumerate(batches, before.next_offset):
             assert isinstance(batch, Batch)
-            assert (batch.base_offset, batch.record_count, batch.leader_epoch) == (offset, 1, 0)
+            assert (batch.base_offset, batch.record_count) == (offset, 1)
+            assert batch.leader_epoch == before.leader_epoch == number % 3
         shards[number] = shard = PythonShard(number)
         report = shard.apply(RecordSet(number, data))
         assert report.complete

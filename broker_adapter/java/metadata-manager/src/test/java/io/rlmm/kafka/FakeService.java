@@ -32,7 +32,7 @@ final class FakeService implements Closeable {
     /** What is done with a request. */
     enum Reaction {
         ANSWER, KEEP_SILENT, HANG_UP, APPLY_AND_HANG_UP, APPLY_AND_KEEP_SILENT, BE_BUSY, LOOK_FOR_KAFKA,
-        REFUSE_FOR_GOOD, SUPERSEDE
+        REFUSE_FOR_GOOD, SUPERSEDE, NOT_STORE, APPLY_AND_FAIL, APPLY_AND_REFUSE
     }
 
     /** One request as it came. */
@@ -185,6 +185,9 @@ final class FakeService implements Closeable {
         } else if (reaction == Reaction.SUPERSEDE) {
             List<Object> error = Arrays.asList("superseded", "another start", false, Map.of("base", "not-permitted"));
             return Frames.frame(Arrays.asList(id, error, null));
+        } else if (reaction == Reaction.NOT_STORE) {
+            List<Object> error = Arrays.asList("append-refused", "too few replicas", false, Map.of());
+            return Frames.frame(Arrays.asList(id, error, null));
         }
         Object message;
         try {
@@ -196,6 +199,10 @@ final class FakeService implements Closeable {
         }
         if (reaction == Reaction.APPLY_AND_KEEP_SILENT) {
             return new byte[0];
+        } else if (reaction == Reaction.APPLY_AND_FAIL) {
+            message = Arrays.asList(id, Arrays.asList("part-failed", "a fault", false, Map.of()), null);
+        } else if (reaction == Reaction.APPLY_AND_REFUSE) {
+            message = Arrays.asList(id, Arrays.asList("not-permitted", "no", false, Map.of()), null);
         }
         return reaction == Reaction.APPLY_AND_HANG_UP ? null : Frames.frame(message);
     }

@@ -98,6 +98,87 @@ class LostAnswersTest extends Fixture {
     }
 
     @Test
+    void anEventThatFoundNoLeaderIsSentAgain() throws Exception {
+        RlmmRemoteLogMetadataManager manager = ready();
+        service.script(firstOf("add_segment", Reaction.NOT_STORE));
+        await(manager.addRemoteLogSegmentMetadata(started(0)));
+        service.script(firstOf("update_segment", Reaction.NOT_STORE));
+        await(manager.updateRemoteLogSegmentMetadata(finished(0)));
+        assertEquals(2, service.of("update_segment").size());
+        assertHolds(manager, 0);
+    }
+
+    @Test
+    void anEventThatFindsNoLeaderInItsTimeFailsSaidSo() throws Exception {
+        service.start();
+        Map<String, Object> configs = configs();
+        configs.put("sidecar.write.timeout.ms", 300);
+        RlmmRemoteLogMetadataManager manager = manager(configs);
+        manager.onPartitionLeadershipChanges(Set.of(ORDERS), Set.of());
+        until(() -> manager.isReady(ORDERS));
+        service.script(request -> request.method().equals("add_segment") ? Reaction.NOT_STORE : Reaction.ANSWER);
+        Throwable failure = failureOf(manager.addRemoteLogSegmentMetadata(started(0)));
+        assertInstanceOf(RemoteStorageException.class, failure);
+        assertTrue(failure.getMessage().contains("too few replicas"), failure.getMessage());
+    }
+
+    @Test
+    void anUpdateThatWasStoredBeforeTheServiceFailedSucceedsAndIsNotRepeated() throws Exception {
+        RlmmRemoteLogMetadataManager manager = ready();
+        await(manager.addRemoteLogSegmentMetadata(started(0)));
+        service.script(firstOf("update_segment", Reaction.APPLY_AND_FAIL));
+        await(manager.updateRemoteLogSegmentMetadata(finished(0)));
+        assertEquals(1, service.of("update_segment").size());
+        assertHolds(manager, 0);
+    }
+
+    @Test
+    void aRepeatThatIsRefusedSaysNothingOfTheFirstOne() throws Exception {
+        RlmmRemoteLogMetadataManager manager = ready();
+        await(manager.addRemoteLogSegmentMetadata(started(0)));
+        AtomicInteger times = new AtomicInteger();
+        service.script(request -> {
+            if (!request.method().equals("update_segment")) {
+                return Reaction.ANSWER;
+            }
+            return times.getAndIncrement() == 0 ? Reaction.HANG_UP : Reaction.APPLY_AND_REFUSE;
+        });
+        await(manager.updateRemoteLogSegmentMetadata(finished(0)));
+        assertHolds(manager, 0);
+    }
+
+    @Test
+    void whatBecameOfAnEventIsAskedUntilSomebodySays() throws Exception {
+        RlmmRemoteLogMetadataManager manager = ready();
+        await(manager.addRemoteLogSegmentMetadata(started(0)));
+        AtomicInteger looks = new AtomicInteger();
+        service.script(request -> switch (request.method()) {
+            case "update_segment" -> Reaction.APPLY_AND_FAIL;
+            case "segment" -> looks.getAndIncrement() < 3 ? Reaction.REFUSE_FOR_GOOD : Reaction.ANSWER;
+            default -> Reaction.ANSWER;
+        });
+        await(manager.updateRemoteLogSegmentMetadata(finished(0)));
+        assertEquals(1, service.of("update_segment").size());
+        assertEquals(4, looks.get());
+        assertHolds(manager, 0);
+    }
+
+    @Test
+    void aDeletionThatSomebodyElseBeganOrEndedHadItsEffect() throws Exception {
+        RlmmRemoteLogMetadataManager manager = ready();
+        copied(manager, 0);
+        service.script(firstOf("update_segment", Reaction.HANG_UP));
+        service.with(CLUSTER, state -> state.segments.get(PointsTest.key(ORDERS)).values().forEach(segment -> {
+            segment.set(9, 2L);
+            segment.set(3, 77L);
+        }));
+        await(manager.updateRemoteLogSegmentMetadata(update(0, RemoteLogSegmentState.DELETE_SEGMENT_STARTED)));
+        service.script(firstOf("update_segment", Reaction.HANG_UP));
+        service.with(CLUSTER, state -> state.segments.get(PointsTest.key(ORDERS)).clear());
+        await(manager.updateRemoteLogSegmentMetadata(update(0, RemoteLogSegmentState.DELETE_SEGMENT_STARTED)));
+    }
+
+    @Test
     void theEndOfADeletionThatWasAppliedSucceeds() throws Exception {
         RlmmRemoteLogMetadataManager manager = ready();
         copied(manager, 0);

@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.kafka.common.TopicIdPartition;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
@@ -160,6 +161,39 @@ class OutagesTest extends Fixture {
         service.start();
         assertEquals(1, listed.get(DEADLINE_MS, java.util.concurrent.TimeUnit.MILLISECONDS));
         deleting.join();
+    }
+
+    @Test
+    void aListingOfEverythingThatIsRefusedIsRetriedToo() throws Exception {
+        RlmmRemoteLogMetadataManager manager = ready();
+        copied(manager, 0);
+        AtomicInteger times = new AtomicInteger();
+        service.script(request -> request.method().equals("list_segments") && times.getAndIncrement() < 3
+            ? Reaction.REFUSE_FOR_GOOD : Reaction.ANSWER);
+        assertTrue(manager.listRemoteLogSegments(ORDERS).hasNext());
+        assertEquals(4, times.get());
+    }
+
+    @Test
+    void listingsThatAreAllRefusedHoldABrokerUpOnce() throws Exception {
+        service.start();
+        Map<String, Object> configs = configs();
+        configs.put("sidecar.listing.timeout.ms", 2_000);
+        RlmmRemoteLogMetadataManager manager = manager(configs);
+        manager.onPartitionLeadershipChanges(Set.of(ORDERS, OTHERS), Set.of());
+        until(() -> manager.isReady(ORDERS) && manager.isReady(OTHERS));
+        copied(manager, 0);
+        service.script(request -> request.method().equals("list_segments") && PointsTest.key(request.args().get(0)).equals(
+            PointsTest.key(ORDERS)) ? Reaction.REFUSE_FOR_GOOD : Reaction.ANSWER);
+        assertTrue(listing(manager, ORDERS) >= 1_500);
+        // What another partition is answered gives no new patience with this one.
+        assertFalse(manager.listRemoteLogSegments(OTHERS).hasNext());
+        assertTrue(listing(manager, ORDERS) < 1_500);
+    }
+
+    private long listing(RlmmRemoteLogMetadataManager manager, TopicIdPartition partition) {
+        return millis(() -> assertThrows(
+            RemoteStorageException.class, () -> manager.listRemoteLogSegments(partition).hasNext()));
     }
 
     @Test

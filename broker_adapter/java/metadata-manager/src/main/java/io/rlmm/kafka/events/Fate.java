@@ -35,8 +35,9 @@ public enum Fate {
         }
         RemoteLogSegmentMetadataUpdate update = ((Event.Update) event).update();
         if (segment.isEmpty()) {
-            // The end of a deletion leaves nothing behind, and nothing is what it asks for.
-            return update.state() == RemoteLogSegmentState.DELETE_SEGMENT_FINISHED ? HAD_EFFECT : NOT_SEEN;
+            // The end of a deletion leaves nothing behind, and nothing is what its beginning asks
+            // for as well: somebody else has been faster.
+            return isDeletion(update.state()) ? HAD_EFFECT : NOT_SEEN;
         }
         return ofUpdate(update, segment.get());
     }
@@ -67,15 +68,16 @@ public enum Fate {
             // that it is there to be read: its local records would go.
             return event.state() == RemoteLogSegmentState.COPY_SEGMENT_FINISHED ? PASSED : HAD_EFFECT;
         }
+        if (found.state() == event.state() && isDeletion(event.state())) {
+            return HAD_EFFECT; // Whoever began it.
+        }
         boolean isThere = found.state() == event.state()
             && found.brokerId() == event.brokerId()
             && found.eventTimestampMs() == event.eventTimestampMs()
-            && (event.customMetadata().isEmpty() && isDeletion(event.state())
-                || event.customMetadata().equals(found.customMetadata()));
+            && event.customMetadata().equals(found.customMetadata());
         return isThere ? HAD_EFFECT : NOT_SEEN;
     }
 
-    /** A service stores what is deleted with the custom metadata that it had. */
     private static boolean isDeletion(RemoteLogSegmentState state) {
         return state == RemoteLogSegmentState.DELETE_SEGMENT_STARTED
             || state == RemoteLogSegmentState.DELETE_SEGMENT_FINISHED;

@@ -139,7 +139,8 @@ final class Connection {
             end(Failure.of(Kind.MALFORMED, error.getMessage(), error));
         } catch (EOFException error) {
             end(Failure.of(Kind.UNREACHABLE, "the service has hung up"));
-        } catch (IOException | RuntimeException error) {
+        } catch (Throwable error) {
+            // Also where there is no room for a frame: what is left open would never come back.
             end(Failure.of(Kind.UNREACHABLE, "the connection broke: " + error.getMessage(), error));
         }
     }
@@ -173,10 +174,10 @@ final class Connection {
                 out.write(frames);
                 out.flush();
             }
-        } catch (IOException | RuntimeException error) {
-            end(Failure.of(Kind.UNREACHABLE, "the connection broke: " + error.getMessage(), error));
         } catch (InterruptedException error) {
             end(Failure.of(Kind.UNREACHABLE, "the writer was interrupted"));
+        } catch (Throwable error) {
+            end(Failure.of(Kind.UNREACHABLE, "the connection broke: " + error.getMessage(), error));
         }
     }
 

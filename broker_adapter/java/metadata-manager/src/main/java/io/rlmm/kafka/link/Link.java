@@ -130,7 +130,9 @@ public final class Link {
         private final Supplier<List<?>> args;
         private final CompletableFuture<Object> answer = new CompletableFuture<>();
         private final long askedNs = System.nanoTime();
-        private volatile Connection used;
+        /** Guarded by this: it is asked on one connection, or nobody waits any more, never both. */
+        private Connection used;
+        private boolean isGivenUp = false;
 
         private Exchange(String method, Supplier<List<?>> args) {
             this.method = method;
@@ -142,9 +144,17 @@ public final class Link {
         }
 
         private void begin(Connection found) {
-            if (!answer.isDone()) {
+            synchronized (this) {
+                if (isGivenUp || answer.isDone()) {
+                    return;
+                }
                 used = found;
+            }
+            try {
                 found.send(method, args.get()).whenComplete((result, error) -> heard(found, result, error));
+            } catch (RuntimeException error) {
+                answer.completeExceptionally(
+                    Failure.of(Kind.REFUSED, method + " could not be sent: " + error, error));
             }
         }
 
@@ -160,7 +170,11 @@ public final class Link {
         }
 
         private void timedOut() {
-            Connection asked = used;
+            Connection asked;
+            synchronized (this) {
+                asked = used;
+                isGivenUp = asked == null;
+            }
             if (asked == null) {
                 String why = whyNot();
                 answer.completeExceptionally(Failure.of(Kind.UNREACHABLE, dialler + " was not reached: " + why));
@@ -232,21 +246,25 @@ public final class Link {
 
     /** Connects and stays connected as long as it holds; whether there was a connection. */
     private boolean attempt() {
-        Connection made = null;
-        Thread writer = null;
+        Connection made;
         try {
             made = dialler.dial(timer);
-            writer = threads.make("writer", made::writeAll);
-            begin(made);
         } catch (Failure error) {
             noteFailure(error);
-        } catch (IOException | GeneralSecurityException | MalformedException | RuntimeException error) {
+            return false;
+        } catch (Throwable error) {
             noteFailure(Failure.of(Kind.UNREACHABLE, String.valueOf(error.getMessage()), error));
-        }
-        if (writer == null) {
             return false;
         }
-        writer.start();
+        try {
+            threads.make("writer", made::writeAll).start();
+            begin(made);
+        } catch (Throwable error) {
+            // Such as a thread too many: this end must not wait for an answer that nobody reads.
+            made.end(Failure.of(Kind.UNREACHABLE, String.valueOf(error.getMessage()), error));
+            lost(made);
+            return false;
+        }
         LOG.info("Connected to rlmm at {}: {}", dialler, made.server());
         made.readAll();
         lost(made);
@@ -331,10 +349,13 @@ public final class Link {
             isDue = watched != null && !isPinged && (silentMs >= patienceMs || watched.isSilent());
             isPinged |= isDue;
         }
-        if (isDue) {
-            exchange("ping", List::of, IDLE_MS).whenComplete((result, error) -> answered(watched, error));
+        try {
+            if (isDue) {
+                exchange("ping", List::of, IDLE_MS).whenComplete((result, error) -> answered(watched, error));
+            }
+        } finally {
+            timer.after(WATCH_MS, this::watch);
         }
-        timer.after(WATCH_MS, this::watch);
     }
 
     private void answered(Connection pinged, Throwable error) {

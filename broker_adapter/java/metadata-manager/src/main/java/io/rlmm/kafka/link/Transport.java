@@ -54,12 +54,15 @@ final class Transport implements Closeable {
 
     private Socket dialled(Address.Tcp tcp, int timeoutMs) throws IOException {
         IOException failure = null;
-        for (InetAddress address : InetAddress.getAllByName(tcp.host())) {
+        InetAddress[] addresses = InetAddress.getAllByName(tcp.host());
+        // One that swallows everything must leave time for the others.
+        int eachMs = Math.max(1, timeoutMs / Math.max(1, addresses.length));
+        for (InetAddress address : addresses) {
             Socket socket = held(new Socket());
             try {
                 socket.setTcpNoDelay(true);
                 socket.setKeepAlive(true);
-                socket.connect(new InetSocketAddress(address, tcp.port()), timeoutMs);
+                socket.connect(new InetSocketAddress(address, tcp.port()), eachMs);
                 return socket;
             } catch (IOException error) {
                 socket.close();

@@ -22,6 +22,9 @@ final class Asking {
     private static final Pauses PAUSES = new Pauses(10, 500);
     /** Kept for a last attempt: one that begins with less could not be answered. */
     private static final long LAST_MS = 20;
+    /** Before who is refused for good is told. */
+    private static final long PACE_MS = 300;
+
     private final Link link;
     private final Timer timer;
     private final Set<CompletableFuture<?>> unanswered = ConcurrentHashMap.newKeySet();
@@ -42,10 +45,12 @@ final class Asking {
      * @param args its arguments, for the milliseconds that are left
      * @param totalMs how long it may take altogether
      * @param absentMs how long it may take while nobody can answer; at most the whole
+     * @param insists whether it is asked again where it was refused for good, too: somebody may give
+     *     the right that is missing, or repair what is wrong, and there is no second chance to ask
      */
     record Question<T>(
             TopicIdPartition partition, String method, LongFunction<List<?>> args, Reader<T> reader,
-            long totalMs, long absentMs) { }
+            long totalMs, long absentMs, boolean insists) { }
 
     /** The answer. */
     <T> CompletableFuture<T> ask(Question<T> question) {
@@ -83,16 +88,18 @@ final class Asking {
         }
 
         private void next() {
-            long left = Math.max(1, leftMs(link.isAnswering() ? question.totalMs() : question.absentMs()));
-            link.exchange(question.method(), () -> question.args().apply(left), left).whenComplete(this::heard);
+            long endMs = link.isAnswering() ? question.totalMs() : question.absentMs();
+            link.exchange(
+                question.method(), () -> question.args().apply(Math.max(1, leftMs(endMs))), Math.max(1, leftMs(endMs))
+            ).whenComplete(this::heard);
         }
 
         private void heard(Object result, Throwable error) {
             if (error == null) {
                 try {
                     answer.complete(question.reader().read(result));
-                } catch (MalformedException malformed) {
-                    answer.completeExceptionally(Failure.of(Kind.MALFORMED, malformed.getMessage(), malformed));
+                } catch (MalformedException | RuntimeException malformed) {
+                    failed(Failure.of(Kind.MALFORMED, String.valueOf(malformed.getMessage()), malformed));
                 }
             } else if (error instanceof Failure failure) {
                 failed(meant(failure));
@@ -114,10 +121,10 @@ final class Asking {
             failures++;
             long asked = failure.refusal() == null ? 0 : failure.refusal().retryAfterMs();
             long left = leftMs(question.absentMs());
-            if (failure.kind() == Kind.CLOSED || !failure.passes()) {
-                // Not before the time in which it might have passed: who is refused asks again at
-                // once, and the broker's log would fill by the thousand lines a second.
-                long pause = isPaced(failure) ? Math.max(0, left) : 0;
+            if (!failure.passes() && !(question.insists() && failure.isUnsettled())) {
+                // Not at once: who is refused asks again at once, and the broker's log would fill by
+                // the thousand lines a second.
+                long pause = failure.isUnsettled() ? Math.max(0, Math.min(left, PACE_MS)) : 0;
                 later(pause, () -> answer.completeExceptionally(failure));
             } else if (left <= LAST_MS) {
                 // What a service said before it fell silent tells more than the silence.
@@ -127,13 +134,6 @@ final class Asking {
                 refusedBefore = failure.refusal() == null ? refusedBefore : failure;
                 later(Math.min(left - LAST_MS, Math.max(asked, PAUSES.afterMs(failures))), this::next);
             }
-        }
-
-        private boolean isPaced(Failure failure) {
-            return switch (failure.kind()) {
-                case CLOSED, UNKNOWN, NOT_ASSIGNED, BAD_ARGUMENT -> false;
-                default -> true;
-            };
         }
 
         private void later(long pauseMs, Runnable task) {

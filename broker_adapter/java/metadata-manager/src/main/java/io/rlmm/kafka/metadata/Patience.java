@@ -10,32 +10,37 @@ import java.util.concurrent.TimeUnit;
  * <p>A broker lists what a deleted topic has in the tier exactly once, on the one thread that applies
  * all its metadata, one partition after the other. Giving up at once would leave the objects there
  * for ever, and waiting anew for each partition would hold the broker up for hours. So each thread
- * has one window an outage: it opens with the first listing that cannot be answered, and is forgotten
- * with the next one that is.
+ * has a store of time, which is spent on listings that get no answer and comes back slowly. What
+ * other partitions are answered meanwhile does not fill it: a part of the metadata may be out of
+ * reach for long while the rest is answered.
  */
 final class Patience {
-    private final long windowNs;
+    /** So many times longer than it was waited for does it take until the time is there again. */
+    private static final long RETURN = 10;
+    private final long wholeNs;
     private final long leastNs;
-    private final Map<Long, Long> windows = new HashMap<>();
+    /** When each thread has all of it again, if it does not wait any more. */
+    private final Map<Long, Long> whole = new HashMap<>();
 
-    Patience(long windowMs, long leastMs) {
-        windowNs = TimeUnit.MILLISECONDS.toNanos(windowMs);
+    Patience(long wholeMs, long leastMs) {
+        wholeNs = TimeUnit.MILLISECONDS.toNanos(wholeMs);
         leastNs = TimeUnit.MILLISECONDS.toNanos(leastMs);
     }
 
-    /** Until when this thread may wait that begins to do so now. */
-    synchronized long deadlineNs(long thread, long timeNs) {
-        Long end = windows.get(thread);
-        return end == null || end - timeNs < leastNs ? timeNs + (end == null ? windowNs : leastNs) : end;
+    /** How long this thread may wait that begins to do so now. */
+    synchronized long forNs(long thread, long timeNs) {
+        return Math.max(leastNs, wholeNs - spentNs(thread, timeNs));
     }
 
-    /** It was not answered at once: the window is open, if it was not before. */
-    synchronized void tried(long thread, long sinceNs) {
-        windows.putIfAbsent(thread, sinceNs + windowNs);
+    /** It waited in vain. */
+    synchronized void waited(long thread, long sinceNs, long untilNs) {
+        long spent = Math.min(wholeNs, spentNs(thread, sinceNs) + untilNs - sinceNs);
+        whole.values().removeIf(timeNs -> timeNs - untilNs <= 0);
+        whole.put(thread, untilNs + spent * RETURN);
     }
 
-    /** Somebody was answered: the outage is over, for all. */
-    synchronized void answered() {
-        windows.clear();
+    private long spentNs(long thread, long timeNs) {
+        Long againNs = whole.get(thread);
+        return againNs == null ? 0 : Math.max(0, (againNs - timeNs) / RETURN);
     }
 }

@@ -58,7 +58,7 @@ final class Questions {
         List<?> args = List.of(SegmentForm.partition(partition), epoch, offset);
         Reader<Optional<RemoteLogSegmentMetadata>> reader = value -> SegmentForm.readOptional(partition, value);
         return known(partition, Optional.empty(), settings.lookupMs(), leftMs -> asked(
-            new Question<>(partition, method, left -> args, reader, leftMs, leftMs)));
+            new Question<>(partition, method, left -> args, reader, leftMs, leftMs, false)));
     }
 
     Optional<Long> highestOffset(TopicIdPartition partition, int epoch) throws Failure {
@@ -100,7 +100,7 @@ final class Questions {
                 task(partition, "list_segments_by_epoch", args, reader)));
         }
         List<?> args = Arrays.asList(at, after, limit);
-        return known(partition, none, settings.taskMs(), leftMs ->
+        return known(partition, none, settings.listingMs(), leftMs ->
             patiently(partition, "list_segments", args, reader));
     }
 
@@ -126,7 +126,7 @@ final class Questions {
     }
 
     private <T> Question<T> task(TopicIdPartition partition, String method, List<?> args, Reader<T> reader) {
-        return new Question<>(partition, method, left -> args, reader, settings.taskMs(), settings.lookupMs());
+        return new Question<>(partition, method, left -> args, reader, settings.taskMs(), settings.lookupMs(), false);
     }
 
     /** The answer to what is asked for once only, see Patience. */
@@ -134,16 +134,12 @@ final class Questions {
             throws Failure {
         long thread = Thread.currentThread().getId();
         long sinceNs = System.nanoTime();
-        long leftMs = TimeUnit.NANOSECONDS.toMillis(patience.deadlineNs(thread, sinceNs) - sinceNs);
+        long leftMs = TimeUnit.NANOSECONDS.toMillis(patience.forNs(thread, sinceNs));
         try {
-            T answer = asked(new Question<>(partition, method, left -> args, reader, leftMs, leftMs));
-            patience.answered();
-            return answer;
+            return asked(new Question<>(partition, method, left -> args, reader, leftMs, leftMs, true));
         } catch (Failure failure) {
-            if (failure.passes()) {
-                patience.tried(thread, sinceNs);
-            } else {
-                patience.answered();
+            if (failure.isUnsettled()) {
+                patience.waited(thread, sinceNs, System.nanoTime());
             }
             throw failure;
         }
@@ -174,7 +170,8 @@ final class Questions {
                 == RemotePartitionDeleteState.DELETE_PARTITION_FINISHED.id();
         try {
             return asked(new Question<>(
-                partition, "partition_delete", left -> args, reader, leftMs, Math.min(leftMs, settings.lookupMs())));
+                partition, "partition_delete", left -> args, reader, leftMs, Math.min(leftMs, settings.lookupMs()),
+                false));
         } catch (Failure failure) {
             if (failure.kind() == Kind.UNKNOWN) {
                 return false;

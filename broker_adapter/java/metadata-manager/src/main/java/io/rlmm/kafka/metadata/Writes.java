@@ -64,18 +64,20 @@ final class Writes {
     CompletableFuture<Void> store(Event event) {
         Storing storing = new Storing(event);
         unfinished.add(storing);
+        // A service refuses more than it takes, and who waits for reads needs room, too.
+        int told = link.limits().waitingMax();
+        int mostUnderWay = told == 0 ? UNDER_WAY_MAX : Math.max(1, Math.min(UNDER_WAY_MAX, told / 2));
         boolean isNext;
         synchronized (queued) {
-            // A service refuses more than it takes, and who waits for reads needs room, too.
-            int told = link.limits().waitingMax();
-            isNext = underWay < (told == 0 ? UNDER_WAY_MAX : Math.max(1, Math.min(UNDER_WAY_MAX, told / 2)));
+            isNext = underWay < mostUnderWay;
             if (isNext) {
                 underWay++;
             } else {
                 queued.add(storing);
             }
         }
-        if (isNext) {
+        // Behind a close nobody would ever take it from the queue.
+        if (isNext || link.isClosed()) {
             storing.send();
         }
         return storing.told;
@@ -97,6 +99,10 @@ final class Writes {
         if (next != null) {
             timer.after(0, next::begin);
         }
+    }
+
+    private static long millisSince(long timeNs) {
+        return TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - timeNs);
     }
 
     private long storedNs() {
@@ -144,20 +150,25 @@ final class Writes {
             if (event.endsCopy()) {
                 wholeMs = Math.max(wholeMs, settings.finishMs());
             }
-            return wholeMs - TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - sinceNs);
+            return wholeMs - millisSince(sinceNs);
         }
 
         private void send() {
-            long left = Math.max(1, Math.min(leftMs(), settings.writeMs()));
-            link.exchange(event.method(), () -> args(left), left).whenComplete((result, error) -> {
-                if (error == null) {
-                    written(result);
-                } else if (error instanceof Failure failure) {
-                    failed(failure);
-                } else {
-                    fail(Failure.of(Kind.REFUSED, "it could not be sent: " + error, error));
-                }
-            });
+            long wholeMs = Math.max(1, Math.min(leftMs(), settings.writeMs()));
+            long begunNs = System.nanoTime();
+            // It may wait for a connection first; what the service is told is what is left by then.
+            link.exchange(event.method(), () -> args(wholeMs - millisSince(begunNs)), wholeMs)
+                .whenComplete(this::answered);
+        }
+
+        private void answered(Object result, Throwable error) {
+            if (error == null) {
+                written(result);
+            } else if (error instanceof Failure failure) {
+                failed(failure);
+            } else {
+                fail(Failure.of(Kind.REFUSED, "it could not be sent: " + error, error));
+            }
         }
 
         /**
@@ -165,7 +176,7 @@ final class Writes {
          * same, as Kafka's own manager does, and shows up once it is assigned.
          */
         private List<Object> args(long leftMs) {
-            long margin = Math.min(MARGIN_MS_MAX, (long) (MARGIN * leftMs));
+            long margin = Math.min(MARGIN_MS_MAX, (long) (MARGIN * Math.max(0, leftMs)));
             long mostMs = link.limits().timeoutMsMax() == 0 ? TIMEOUT_MS_UNTOLD : link.limits().timeoutMsMax();
             List<Object> args = new ArrayList<>(event.args());
             args.add(Map.of(
@@ -183,8 +194,8 @@ final class Writes {
                     fail(Failure.of(Kind.NOT_ASSIGNED, "the event is stored at " + written.place()
                         + ", but its partition is not assigned to this broker: " + event.partition()));
                 }
-            } catch (MalformedException error) {
-                perhapsStored(Failure.of(Kind.UNCERTAIN, error.getMessage(), error));
+            } catch (MalformedException | RuntimeException error) {
+                perhapsStored(Failure.of(Kind.UNCERTAIN, String.valueOf(error.getMessage()), error));
             }
         }
 
@@ -222,9 +233,9 @@ final class Writes {
             look(failure);
         }
 
-        /** A refusal of a repeat may be due to what the first one did. */
+        /** A refusal of a repeat says nothing of the first one, and may be due to what that did. */
         private void refused(Failure failure) {
-            if (isPerhapsStored && failure.kind() == Kind.REJECTED) {
+            if (isPerhapsStored) {
                 look(failure);
             } else {
                 fail(failure);
@@ -238,7 +249,8 @@ final class Writes {
                 return;
             }
             Question<Fate> question = new Question<>(
-                event.partition(), event.lookMethod(), this::lookArgs, result -> Fate.of(event, result), left, left);
+                event.partition(), event.lookMethod(), this::lookArgs, result -> Fate.of(event, result), left, left,
+                true);
             asking.ask(question).whenComplete((fate, error) -> looked(failure, fate, error));
         }
 

@@ -60,4 +60,12 @@ public final class Failure extends Exception {
             default -> false;
         };
     }
+
+    /** Whether it is no answer: neither about what was asked, nor the end of everything. */
+    public boolean isUnsettled() {
+        return switch (kind) {
+            case CLOSED, UNKNOWN, NOT_ASSIGNED, BAD_ARGUMENT -> false;
+            default -> true;
+        };
+    }
 }

@@ -39,6 +39,8 @@ public enum Kind {
         Map.entry("over-budget", BUSY),
         Map.entry("too-busy", BUSY),
         Map.entry("log-unavailable", REFUSED_FOR_NOW),
+        // Said of each write that found no leader, or too few replicas, in its time.
+        Map.entry("append-refused", REFUSED_FOR_NOW),
         Map.entry("sidecar-unavailable", UNREACHABLE),
         // Said until it hangs up; the service of this cluster may be there the next time.
         Map.entry("wrong-cluster", UNREACHABLE),
@@ -52,6 +54,8 @@ public enum Kind {
         Map.entry("assignment-lost", UNHEARD),
         Map.entry("stopped", UNHEARD),
         Map.entry("pump-failed", UNHEARD),
+        // A fault of the service's own, before or behind the moment in which the event was stored.
+        Map.entry("part-failed", UNHEARD),
         Map.entry("unresolved", UNHEARD),
         Map.entry("superseded", SUPERSEDED),
         Map.entry("protocol", MALFORMED));
