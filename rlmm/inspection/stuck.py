@@ -63,15 +63,16 @@ TOPIC_DELETE_UNFINISHED = Kind(
     Severity.WARNING,
     "a topic was deleted and its remote data is still there",
     "bytes that were to be deleted are kept, and paid for, and nobody is at it any more",
-    "have the rest deleted by whoever keeps the objects: the topic id, its bytes and its last "
-    "event are named here; it is over when every segment is DELETE_SEGMENT_FINISHED",
+    "`rlmm tier expire --deleted-topics --apply` deletes what is left and ends its metadata: the "
+    "topic id, its bytes and its last event are named here",
 )
 TOPIC_GONE = Kind(
     "TOPIC-GONE",
     Severity.WARNING,
     "the cluster does not know the topic id, and its segments are still there",
     "a topic that was deleted while brokers or the store were away is never cleaned up",
-    "make sure that the topic is really gone, then have its objects deleted by topic id",
+    "make sure that the topic is really gone, then `rlmm tier expire --deleted-topics` shows what "
+    "is left of it, and with `--apply` deletes objects and metadata",
 )
 KINDS = (
     COPY_STALLED, COPY_ABANDONED, COPY_FINISHED_FIRST, DELETE_STALLED, TOPIC_DELETE_UNFINISHED,

@@ -99,6 +99,8 @@ class Follower:
         self._failures = 0
         self._last_failure = ""
         self._heard_s: float | None = None
+        self._disowned = -1
+        """The highest position that the log did not know as its own."""
         self._damaged_reads = (-1, 0)
         """Position of a damaged batch, and how often it was read."""
         pauses = Pauses(
@@ -124,10 +126,13 @@ class Follower:
                 await self._begin()
                 self._settle()
             await self._read_once()
-            self._backoff.succeeded()
+            if self.progress().position > self._disowned:
+                self._backoff.succeeded()
         except LogUnavailable as error:
             await self._pause(error)
         except LogTruncated as error:
+            # A leader whose epochs do not fit its own records says so each time it is read.
+            self._disowned = max(self._disowned, self.progress().position)
             self._give_up(str(error))
             await self._pause(error)
         except (LogNotPermitted, LogDamaged) as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from rlmm.errors import LogTruncated
 from rlmm.log.memory import MemoryLog
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ class OddLog(MemoryLog):
         super().__init__(topic)
         self.fails_reads: list[Exception] = []
         """What the next reads end with, as soon as they would have an answer; one each."""
+        self.disowned_s: dict[int, list[float]] = {}
+        """Positions that are said to lie in another history, and when that was said."""
         self.fails_identity: list[Exception] = []
         self.told_late = asyncio.Event()
         """Appends are stored at once, and their offset is told when this is set."""
@@ -54,6 +57,10 @@ class OddLog(MemoryLog):
     ) -> RecordSet | None:
         """What follows, or the next error in its place."""
         self.reads += 1
+        if position in self.disowned_s:
+            self.disowned_s[position].append(asyncio.get_running_loop().time())
+            msg = "another history"
+            raise LogTruncated(msg, 0, self._topic.partitions[partition].next_offset)
         found = await super().read(partition, position, timeout_s=timeout_s, bytes_max=bytes_max)
         if self.fails_reads:
             raise self.fails_reads.pop(0)

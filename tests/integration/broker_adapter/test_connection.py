@@ -16,10 +16,8 @@ from rlmm.backoff import Pauses
 from rlmm.errors import (
     AppendUncertain,
     InvalidArgument,
-    LogUnavailable,
     NotAssigned,
     NotReady,
-    PartFailed,
     ProtocolError,
     SidecarUnavailable,
     TooBusy,
@@ -245,20 +243,6 @@ async def test_event_when_refused_as_surely_not_stored_then_stored_again(
         assert client.statistics().repeats == {"writes": 2}
 
 
-@pytest.mark.parametrize("is_stored", [True, False])
-async def test_event_when_the_service_meets_a_fault_of_its_own_then_looked_for(
-    service: FakeService, is_stored: bool
-) -> None:
-    """Before or behind the moment in which it was stored: the event is there once."""
-    async with client_of(service, None) as client:
-        if is_stored:
-            await client.add_segment(started("a"))
-        service.refusals["add_segment"] = type(service.greetings)([PartFailed("a fault")])
-        answer = await client.add_segment(started("a"))
-        assert (answer.offset, answer.verdict) == (0, "duplicate" if is_stored else "applied")
-        assert await client.segment(segment_id("a")) == started("a")
-
-
 async def test_answer_when_it_comes_too_late_then_thrown_away_and_never_mixed_up(
     service: FakeService,
 ) -> None:
@@ -276,31 +260,6 @@ async def test_answer_when_it_comes_too_late_then_thrown_away_and_never_mixed_up
             served.writer.write(answer)
         assert await client.highest_offset(TP, 0) == 99
         assert client.statistics().connections == 1
-
-
-async def test_question_when_the_last_attempt_is_not_answered_then_told_what_was_said_before(
-    service: FakeService,
-) -> None:
-    """A service that said it is not ready, and then nothing, is not ready rather than gone."""
-    async with client_of(service, None) as client:
-        service.refusals["segment"] = type(service.greetings)([NotReady("x", retry_after_ms=1)])
-        service.silent = {"segment"}
-        with pytest.raises(NotReady):
-            await client.segment(segment_id("a"), timeout_s=SOON)
-        with pytest.raises(SidecarUnavailable):
-            await client.segment(segment_id("a"), timeout_s=SOON)
-
-
-async def test_question_when_the_log_was_away_and_then_nothing_is_said_then_told_so(
-    service: FakeService,
-) -> None:
-    """What the service's log lacks is what an operator has to look after, not the service."""
-    async with client_of(service, None) as client:
-        await client.ping()
-        service.refusals["segment"] = type(service.greetings)([LogUnavailable("no leader")])
-        service.silent = {"segment"}
-        with pytest.raises(LogUnavailable, match="no leader"):
-            await client.segment(segment_id("a"), timeout_s=1.0)
 
 
 async def test_answers_when_they_come_in_any_order_then_each_to_its_own_question(

@@ -80,7 +80,7 @@ def test_f79_commands_when_the_whole_log_comes_twice_then_the_state_is_the_same(
 
 
 def test_f80_stuck_when_a_finish_came_before_its_start_then_says_so(incident: Incident) -> None:
-    """Kafka loses the finish, and the copy stays open for ever."""
+    """Kafka loses the finish, and the copy stays open."""
     early = SegmentId(ORDERS, segment_id("early").uuid)
     incident.put(finished(early, event_timestamp_ms=incident.now_ms))
     assert incident.begin("early", 0, 99) == early

@@ -139,7 +139,7 @@ async def test_explain_of_an_open_copy_says_whose_it_is_and_since_when() -> None
 
 
 async def test_f80_explain_of_a_copy_whose_finish_came_first_says_where_that_is() -> None:
-    """It stays open for ever; only the log knows why."""
+    """It stays open; only the log knows why."""
     found = await explained(50, finished("a"), started("a", 0, 99))
     assert codes(found) == ["COPY-FINISHED-FIRST"]
     assert "its finish at offset 0 came first" in found.findings[0].detail

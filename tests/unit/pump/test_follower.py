@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -202,6 +203,28 @@ async def test_state_when_the_log_has_disowned_it_then_is_not_kept() -> None:
         world.script.heal_bounds(read.place)
         await until(lambda: follower.savable_position == 3)
         assert await follower.freeze() is not None
+
+
+async def test_log_when_it_disowns_the_same_position_each_time_then_is_read_at_growing_pauses() -> (
+    None
+):
+    """Reading it from its start again and again would cost as much as it can, and fill the log."""
+    world = World()
+    world.store(started("a"), finished("a"))
+    read = Read(world)
+    said_s = read.log.disowned_s.setdefault(2, [])
+    async with read.running() as follower:
+        await until(lambda: len(said_s) == 8)
+        pauses = [later - earlier for earlier, later in itertools.pairwise(said_s)]
+        assert pauses == sorted(pauses)
+        assert pauses[-1] > 8 * pauses[0]
+        del read.log.disowned_s[2]
+        await until(lambda: follower.statistics().is_caught_up)
+        world.store(started("b"))
+        await until(lambda: follower.statistics().is_caught_up and follower.savable_position == 3)
+        soon_s = read.log.disowned_s.setdefault(3, [])
+        await until(lambda: len(soon_s) == 2)
+        assert soon_s[1] - soon_s[0] <= 2 * pauses[0]
 
 
 async def test_state_that_is_frozen_then_is_that_of_one_position() -> None:

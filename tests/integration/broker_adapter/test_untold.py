@@ -1,0 +1,74 @@
+"""What a client tells of an answer that did not come, or says nothing of what was asked."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import deque
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from broker_adapter.client import RemoteLogMetadataClient
+from broker_adapter.settings import ClientSettings
+from rlmm.errors import LogUnavailable, NotReady, PartFailed, SidecarUnavailable
+from tests.support.builders import segment_id, started
+from tests.support.fake_service import FakeService, faking
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+SOON = 0.2
+
+
+@pytest.fixture
+async def service() -> AsyncIterator[FakeService]:
+    """A service that listens at a path short enough for a socket."""
+    with tempfile.TemporaryDirectory(prefix="rlmm-") as folder:
+        async with faking(Path(folder) / "s") as made:
+            yield made
+
+
+def client_of(service: FakeService) -> Any:
+    """A client that is patient."""
+    return RemoteLogMetadataClient(service.address, settings=ClientSettings(timeout_s=20.0))
+
+
+async def test_question_when_the_last_attempt_is_not_answered_then_told_what_was_said_before(
+    service: FakeService,
+) -> None:
+    """A service that said it is not ready, and then nothing, is not ready rather than gone."""
+    async with client_of(service) as client:
+        await client.ping()
+        service.refusals["segment"] = deque([NotReady("x", retry_after_ms=1)])
+        service.silent = {"segment"}
+        with pytest.raises(NotReady):
+            await client.segment(segment_id("a"), timeout_s=1.0)
+        with pytest.raises(SidecarUnavailable):
+            await client.segment(segment_id("a"), timeout_s=SOON)
+
+
+async def test_question_when_the_log_was_away_and_then_nothing_is_said_then_told_so(
+    service: FakeService,
+) -> None:
+    """What the service's log lacks is what an operator has to look after, not the service."""
+    async with client_of(service) as client:
+        await client.ping()
+        service.refusals["segment"] = deque([LogUnavailable("no leader")])
+        service.silent = {"segment"}
+        with pytest.raises(LogUnavailable, match="no leader"):
+            await client.segment(segment_id("a"), timeout_s=1.0)
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+async def test_event_when_the_service_meets_a_fault_of_its_own_then_looked_for(
+    service: FakeService, is_stored: bool
+) -> None:
+    """Before or behind the moment in which it was stored: the event is there once."""
+    async with client_of(service) as client:
+        if is_stored:
+            await client.add_segment(started("a"))
+        service.refusals["add_segment"] = deque([PartFailed("a fault")])
+        answer = await client.add_segment(started("a"))
+        assert (answer.offset, answer.verdict) == (0, "duplicate" if is_stored else "applied")
+        assert await client.segment(segment_id("a")) == started("a")
