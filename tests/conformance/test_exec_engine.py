@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from rlmm.cli.main import cli
+from rlmm.conformance import child as children
 from rlmm.conformance.corpus import load_packaged
 from rlmm.conformance.engine import Suite
 from rlmm.conformance.exec_engine import ExecEngine
@@ -221,8 +222,11 @@ def test_child_when_it_ignores_the_end_of_input_is_killed() -> None:
     assert engine._child._process.returncode == -9
 
 
-def test_child_when_it_floods_its_error_stream_still_answers() -> None:
+def test_child_when_it_floods_its_error_stream_still_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Whatever is written to the error stream is taken off, and only its end is kept."""
+    monkeypatch.setattr(children, "EXIT_GRACE_S", 30.0)
     flood = "sys.stderr.write('x' * 1_000_000)\nsys.stderr.flush()\n"
     engine = ExecEngine(
         child(HELLO, then=f"{flood}sys.stdin.readline()\nprint({OK!r}, flush=True)")

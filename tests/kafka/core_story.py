@@ -11,16 +11,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rlmm.metadata.segment import SegmentMetadata
-from tests.kafka.clients import end_offsets, until
+from tests.kafka.clients import PAUSE_S, end_offsets
 from tests.kafka.ledger import CODECS, LEVELS, Entry, Ledger, Traffic, offset_at, offsets, read
+from tests.kafka.process import ProcessFailed
 from tests.kafka.stock_consumer import OffsetAt, Read, StockConsumer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tests.kafka.tiered import TieredKafka
 
 SEED = 20_261_119
+DEADLINE_S = 60.0
 PLACES = 4
 """Offsets and times that are drawn, for each partition."""
 
@@ -81,15 +83,24 @@ class CoreStory:
 
     async def wait_until_in_the_tier_alone(self) -> None:
         """Wait until the broker itself has nothing of the topic but empty segments at its end."""
-        ends = await self.ends()
-        await until(
-            lambda: all(
-                [path.stem for path in self.kafka.local_segments(self.topic, partition)]
-                == [f"{end:020d}"]
-                for partition, end in ends.items()
-            ),
-            f"{self.topic} is in the tier as a whole, and nowhere else",
-            deadline_s=60.0,
+        ends: dict[int, int] = {}
+        try:
+            async with asyncio.timeout(DEADLINE_S):
+                while True:
+                    # Asked anew: markers may be written after a transaction's end was told.
+                    ends = await self.ends()
+                    if self._is_empty_locally(ends):
+                        return
+                    await asyncio.sleep(PAUSE_S)
+        except TimeoutError as error:
+            what = f"{self.topic} is in the tier as a whole, up to {ends}, and nowhere else"
+            raise ProcessFailed(f"{DEADLINE_S:g} s passed before {what}") from error
+
+    def _is_empty_locally(self, ends: Mapping[int, int]) -> bool:
+        return all(
+            [path.stem for path in self.kafka.local_segments(self.topic, partition)]
+            == [f"{end:020d}"]
+            for partition, end in ends.items()
         )
 
     def segments(self) -> list[SegmentMetadata]:

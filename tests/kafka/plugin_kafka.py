@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 PATIENT_READS = {
     "remote.fetch.max.wait.ms": "20000",
     "rsm.config.fetch.timeout.ms": "15000",
+    "rsm.config.request.read.timeout.ms": "15000",
     "rlmm.config.sidecar.lookup.timeout.ms": "10000",
 }
 """

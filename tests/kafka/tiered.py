@@ -211,8 +211,16 @@ class TieredKafka:
         self, topic: str, partition: int = 0, *, deadline_s: float = TIER_DEADLINE_S
     ) -> None:
         """Wait until the broker has but one, empty segment of its own."""
+
+        def is_trimmed() -> bool:
+            try:
+                sizes = [path.stat().st_size for path in self.local_segments(topic, partition)]
+            except FileNotFoundError:  # it is being trimmed
+                return False
+            return sizes == [0]
+
         await until(
-            lambda: len(self.local_segments(topic, partition)) == 1,
+            is_trimmed,
             f"{topic}-{partition} was trimmed",
             deadline_s=deadline_s,
         )

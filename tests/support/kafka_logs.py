@@ -86,6 +86,15 @@ def settings_for(
     )
 
 
+def attempts_within(seconds: float) -> int:
+    """How often a cluster that cannot be reached may be tried in that time: no storm."""
+    count, next_s, pause_s = 1, 0.25, 0.25
+    while next_s <= seconds:
+        pause_s = min(2 * pause_s, 10.0)
+        count, next_s = count + 1, next_s + pause_s
+    return count
+
+
 async def delete_records(login: Login, topic: str, partition: int, before_offset: int) -> None:
     """Move the log start of a partition, as an operator does."""
     wanted = {TopicPartition(topic, partition): RecordsToDelete(before_offset)}

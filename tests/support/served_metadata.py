@@ -6,9 +6,11 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Self
 
 from rlmm.assignment import Assignment
+from rlmm.engine import EngineSettings
+from rlmm.pump.settings import PumpSettings
 from spark_tiering.loop_thread import LoopThread
 from spark_tiering.tier_metadata.settings import SidecarAccess
-from tests.support.engines import World, until_open
+from tests.support.engines import ROOM, World, until_open
 from tests.support.sidecars import listening
 
 if TYPE_CHECKING:
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from rlmm.log.script import LogScript
 
 PLACES = 3
+SETTINGS = EngineSettings(memory=ROOM, pump=PumpSettings(retry_first_ms=50, retry_last_ms=200))
+"""A log that is back is noticed at once, however long it was away."""
 
 
 class ServedMetadata:
@@ -48,7 +52,7 @@ class ServedMetadata:
     @property
     def access(self) -> SidecarAccess:
         """How it is reached."""
-        return SidecarAccess(self.address, timeout_ms=2_000)
+        return SidecarAccess(self.address, timeout_ms=30_000)
 
     def place_of(self, partition: object) -> int:
         """The metadata partition of a user partition."""
@@ -69,7 +73,7 @@ class ServedMetadata:
     async def _open(self) -> None:
         self._world = World(PLACES)
         engine = await self._opened.enter_async_context(
-            self._world.engine(assignment=self._assignment)
+            self._world.engine(SETTINGS, assignment=self._assignment)
         )
         if self._assignment == Assignment.everything():
             await until_open(engine, *range(PLACES))

@@ -68,7 +68,8 @@ LATER_MS = 300_000
 """After this the beats of every job that was killed are overdue."""
 PLAIN = CopyOptions(chunk_bytes=4096)
 ZSTD = CopyOptions(is_compressed=True, chunk_bytes=4096)
-QUICK = Waits(publish_s=5.0, ready_s=5.0, unit_s=60.0)
+QUICK = Waits(publish_s=30.0, ready_s=30.0, unit_s=60.0)
+"""Never reached, unless something is broken or a test has it so."""
 
 
 @dataclass

@@ -13,7 +13,7 @@ import selectors
 import threading
 from pathlib import Path
 
-_OUTSIDE_S = 5.0
+_OUTSIDE_S = 60.0
 _MOMENT_S = 0.001
 _TASKS = Path("/proc/self/task")
 

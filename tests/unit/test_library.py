@@ -198,8 +198,8 @@ async def test_library_when_left_then_leaves_no_task_no_thread_and_no_lock(tmp_p
             await metadata.add_segment(started(f"s{number}", number * 100, number * 100 + 99))
             assert len(await metadata.segments(TP)) == number + 1
             await metadata.write_snapshots()
-            assert own_threads() > threads
-        assert own_threads() == threads
+            assert own_threads() - threads
+        assert own_threads() <= threads
         assert asyncio.all_tasks() == tasks
     log = await FilesLog.open(tmp_path / "log")
     await log.close()
@@ -212,7 +212,7 @@ async def test_library_when_left_then_leaves_no_thread_of_the_loop_either(tmp_pa
         async with topic.opened(tmp_path / "snapshots") as metadata:
             await metadata.add_segment(started("a"))
             await metadata.write_snapshots()
-        assert own_threads() == threads
+        assert own_threads() <= threads
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("ours"), None], ids=["error", "cancelled"])
@@ -242,7 +242,7 @@ async def test_library_when_left_in_another_way_then_is_closed_all_the_same(
         await asyncio.wait([task])
         assert task.cancelled() if error is None else task.exception() is error
         assert list(metadata.snapshot_positions().values()) == [position]
-    assert own_threads() == threads
+    assert own_threads() <= threads
 
 
 async def test_library_when_it_cannot_be_opened_then_leaves_nothing(tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ async def test_library_when_it_cannot_be_opened_then_leaves_nothing(tmp_path: Pa
             async with open_metadata(tmp_path, settings=SETTINGS):
                 pass
         await metadata.add_segment(started("a"))
-    assert own_threads() == threads
+    assert own_threads() <= threads
     assert asyncio.all_tasks() == tasks
 
 

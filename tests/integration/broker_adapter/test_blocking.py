@@ -94,7 +94,7 @@ def test_close_then_no_thread_is_left_and_calls_are_refused() -> None:
         assert set(threading.enumerate()) - before
         nobody.close()
         nobody.close()
-        assert set(threading.enumerate()) == before
+        assert set(threading.enumerate()) <= before
         with pytest.raises(Stopped):
             nobody.ping()
 
@@ -115,7 +115,7 @@ def test_threads_that_wait_when_the_client_is_closed_then_are_told_what_is_true(
         assert isinstance(writing.exception(DEADLINE_S), AppendUncertain)
 
 
-async def test_call_when_made_on_an_event_loop_then_refused_at_once() -> None:
+async def test_f55_call_when_made_on_an_event_loop_then_refused_at_once() -> None:
     """A call that would block a loop says so instead of blocking it."""
     service = StandInService()
     client = await asyncio.to_thread(BlockingVerbs, service.client)
@@ -130,7 +130,7 @@ def test_client_when_it_cannot_be_made_then_raises_and_leaves_no_thread() -> Non
     before = set(threading.enumerate())
     with pytest.raises(InvalidArgument):
         BlockingRemoteLogMetadataClient(UnixAddress("s"), broker_id=-1)
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before
 
 
 async def test_client_over_tls_then_trusts_whom_it_is_told_to_and_nobody_else(
@@ -154,6 +154,10 @@ async def test_client_over_tls_then_trusts_whom_it_is_told_to_and_nobody_else(
                 assert client.server is not None
                 assert client.server.server == "fake"
             else:
-                with pytest.raises(SidecarUnavailable, match="certificate"):
-                    await client.ping(timeout_s=0.3)
+                said = ""
+                async with asyncio.timeout(DEADLINE_S):
+                    while "certificate" not in said:
+                        with pytest.raises(SidecarUnavailable) as caught:
+                            await client.ping(timeout_s=0.3)
+                        said = str(caught.value)
     await service.end()

@@ -56,12 +56,10 @@ async def test_count_when_nobody_can_be_dialled_then_an_error_of_ours_says_so(
 ) -> None:
     """A caller knows our errors, and an event whose answer was lost is uncertain, not crashed."""
     service.partition_counts.extend([None] * 1_000)
-    async with RemoteLogMetadataClient(
-        ClosedLater(service.path), settings=replace(SETTINGS, timeout_s=SOON)
-    ) as client:
+    async with RemoteLogMetadataClient(ClosedLater(service.path), settings=SETTINGS) as client:
         await client.add_segment(started("a"))
         service.silent = {"update_segment"}
-        finishing = asyncio.ensure_future(client.update_segment(finished("a")))
+        finishing = asyncio.ensure_future(client.update_segment(finished("a"), timeout_s=3.0))
         await until(lambda: service.held != [], 10)
         service.hang_up(service.connections[0])
         await until(lambda: len(service.connections) >= 2, 10)

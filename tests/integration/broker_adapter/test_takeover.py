@@ -160,7 +160,7 @@ async def test_client_when_it_asks_nothing_then_hears_of_it_by_its_own_ping(
     async with client_of(service, idle_s=0.05) as client:
         await until(lambda: client.statistics().is_connected, 10)
         service.refusals["ping"] = deque([Superseded(OVER)])
-        service.greetings.extend(Superseded(OVER) for _ in range(2))
+        service.greetings.extend(Superseded(OVER) for _ in range(10))
         await until(lambda: client.statistics().has_given_up, 10)
 
 
@@ -168,11 +168,13 @@ async def test_assignment_when_refused_for_a_reason_that_stays_then_said_in_the_
     service: FakeService, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What an operator has to repair is not tried again in silence."""
-    async with client_of(service) as client:
-        service.refusals["assign"] = deque([NotPermitted("not you")] * 3)
+    async with client_of(service, is_repeating=False) as client:
+        service.refusals["assign"] = deque([NotPermitted("not you")] * 1_000)
         client.on_partition_leadership_changes([TP], [])
         with pytest.raises(NotReady):
-            await client.segment_for(TP, 0, 0, timeout_s=0.05)
+            await client.segment_for(TP, 0, 0)
+        await until(lambda: "not you" in caplog.text, 10)
+        service.refusals.clear()
         await until(lambda: client.statistics().is_assignment_told, 10)
     said = [line for line in caplog.records if "not you" in line.message]
     assert {line.levelno for line in said} == {logging.WARNING}

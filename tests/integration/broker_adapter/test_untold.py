@@ -43,7 +43,7 @@ async def test_question_when_the_last_attempt_is_not_answered_then_told_what_was
         service.refusals["segment"] = deque([NotReady("x", retry_after_ms=1)])
         service.silent = {"segment"}
         with pytest.raises(NotReady):
-            await client.segment(segment_id("a"), timeout_s=1.0)
+            await client.segment(segment_id("a"), timeout_s=3.0)
         with pytest.raises(SidecarUnavailable):
             await client.segment(segment_id("a"), timeout_s=SOON)
 

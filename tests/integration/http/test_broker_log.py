@@ -33,6 +33,7 @@ from tests.support.builders import tp
 from tests.support.engines import until
 from tests.support.http_servers import BEARER, process_of, showing
 from tests.support.segments import example_partition
+from tests.support.virtual_time import leap
 
 if TYPE_CHECKING:
     import ssl
@@ -56,9 +57,8 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def large(tmp_path: Path) -> Path:
     """A broker's folder with a large segment, and the active one behind it."""
-    log = os.urandom(LARGE)
     root = write_broker(tmp_path / "large")
-    write_partition(root, {f"{FIRST}.log": log, f"{SECOND}.log": b"active"})
+    write_partition(root, {f"{FIRST}.log": os.urandom(LARGE), f"{SECOND}.log": b"active"})
     return root
 
 
@@ -131,9 +131,8 @@ async def test_files_when_nobody_tells_what_is_stable_then_none_is_read_and_the_
         assert not [one for one in shown["files"] if one["is_readable"]]
         for name in (f"{FIRST}.log", "leader-epoch-checkpoint", "partition.metadata"):
             answer = await broker.client.get("/v1/broker-log/file", **asked(root, name))
-            assert (answer.status, answer.code) == (
-                503 if trouble.retriable else 502, trouble.code,
-            )  # fmt: skip
+            expected = (503 if trouble.retriable else 502, trouble.code)
+            assert (answer.status, answer.code) == expected
             assert str(trouble) in answer.text
         assert broker.served.figures.refused == {"stable-offset-unknown": 3}
 
@@ -259,11 +258,9 @@ async def test_file_when_it_is_large_then_is_written_in_pieces(large: Path) -> N
 
 async def begun(broker: Broker, folder: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """A question for the large segment whose head was read, and nothing more of its answer."""
-    host, port = broker.client.server.addresses[0]
-    reader, writer = await asyncio.open_connection(host, port, limit=1_024)
-    query = "&".join(f"{name}={said}" for name, said in asked(folder, f"{FIRST}.log").items())
-    path = f"/v1/broker-log/file?{query}"
-    writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n{BEARER}\r\n\r\n".encode())
+    reader, writer = await asyncio.open_connection(*broker.client.server.addresses[0], limit=1_024)
+    said = "&".join(f"{name}={value}" for name, value in asked(folder, f"{FIRST}.log").items())
+    writer.write(f"GET /v1/broker-log/file?{said} HTTP/1.1\r\nHost: x\r\n{BEARER}\r\n\r\n".encode())
     assert (await reader.readline()).startswith(b"HTTP/1.1 200")
     await reader.readuntil(b"\r\n\r\n")
     return reader, writer
@@ -322,8 +319,7 @@ async def test_file_when_its_disk_hangs_then_the_answer_is_given_up_and_others_a
     large: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A disk that hangs takes no more threads than are allowed, and no probe waits for it."""
-    hanging = asyncio.Event()
-    loop = asyncio.get_running_loop()
+    hanging, loop = asyncio.Event(), asyncio.get_running_loop()
     read_piece, stuck = disk.read_piece, []
 
     def hang(*arguments: object) -> bytes:
@@ -332,13 +328,18 @@ async def test_file_when_its_disk_hangs_then_the_answer_is_given_up_and_others_a
         return read_piece(*arguments)  # type: ignore[arg-type]  # as they come
 
     monkeypatch.setattr(disk, "read_piece", hang)
-    async with serving_folders(large, reads_max=2, read_timeout_ms=100) as broker:
+    async with serving_folders(large, reads_max=2, read_timeout_ms=60_000) as broker:
         readers = [await begun(broker, large) for _ in range(2)]
+        await until(lambda: len(stuck) == 2)
+        leap(60)
         for reader, writer in readers:
             assert await reader.read(-1) == b""
             writer.close()
         assert broker.served.figures.cut_short == {"disk": 2}
-        answer = await broker.client.get("/v1/broker-log/files", **asked(large))
+        asking = asyncio.create_task(broker.client.get("/v1/broker-log/files", **asked(large)))
+        await until(lambda: bool(broker.served._turns._places._waiters))
+        leap(60)
+        answer = await asking
         assert (answer.status, answer.code) == (429, "too-busy")
         assert (await broker.client.get("/livez")).status == 200
         assert len(stuck) == 2
@@ -376,8 +377,7 @@ async def test_reads_when_http_is_encrypted_then_they_are_too(root: Path, tmp_pa
 
     door, named, nameless = await asyncio.to_thread(made)
     for context, status in ((named, 200), (nameless, 401)):
-        of_http = {"door": door, "ssl": context}
-        async with serving_folders(root, of_http=of_http) as broker:
+        async with serving_folders(root, of_http={"door": door, "ssl": context}) as broker:
             found, _, body = await broker.file(root, LOG)
             assert (found, body == CONTENTS[LOG]) == (status, status == 200)
 

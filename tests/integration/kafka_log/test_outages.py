@@ -11,7 +11,7 @@ from rlmm.errors import AppendRefused, LogUnavailable
 from rlmm.log.kafka.settings import FetchPath
 from rlmm.log.protocol import Bounds
 from tests.conformance.log.under_test import read_until, settled, values_of
-from tests.support.kafka_logs import own_topic, settings_for
+from tests.support.kafka_logs import attempts_within, own_topic, settings_for
 
 if TYPE_CHECKING:
     from tests.integration.kafka_log.conftest import OpenLog
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 ANSWER_S = 30.0
 SHORT_S = 1.0
+KNOWN_S = 3.0
+"""By then the first attempt has met what is to be told, also on a machine that is busy."""
 
 
 async def test_f95_log_when_kafka_is_not_up_yet_then_waits_and_works_by_itself(
@@ -29,9 +31,11 @@ async def test_f95_log_when_kafka_is_not_up_yet_then_waits_and_works_by_itself(
     attempts are made, and the call that is waiting when Kafka comes up is answered.
     """
     node = fresh_kafka.node()
+    loop = asyncio.get_running_loop()
+    began_s = loop.time()
     log = await open_log(settings_for(node.login, own_topic(), partitions=2, is_created=True))
     with pytest.raises(LogUnavailable, match="nobody listens there"):
-        await log.identity(timeout_s=SHORT_S)
+        await log.identity(timeout_s=KNOWN_S)
     with pytest.raises(LogUnavailable, match="nobody listens there"):
         await log.read(0, 0, timeout_s=SHORT_S)
     with pytest.raises(AppendRefused, match="nobody listens there"):
@@ -40,7 +44,7 @@ async def test_f95_log_when_kafka_is_not_up_yet_then_waits_and_works_by_itself(
     assert all(isinstance(answer, LogUnavailable) for answer in bounds.values())
     statistics = log.statistics()
     assert not statistics.is_connected
-    assert statistics.connect_attempts <= 5  # at 0, 0.25, 0.75, 1.75, 3.75 s: no storm
+    assert statistics.connect_attempts <= attempts_within(loop.time() - began_s)
     waiting = asyncio.create_task(log.identity(timeout_s=ANSWER_S))
     await asyncio.to_thread(node.start)
     assert (await waiting).partition_count == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from tests.conformance.log.under_test import read_until
 from tests.kafka.clients import create_topic, produce
 from tests.kafka.login import Login
 from tests.kafka.secured import ALLOWED, POWERLESS, Way
-from tests.support.kafka_logs import own_topic, settings_for
+from tests.support.kafka_logs import attempts_within, own_topic, settings_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from tests.kafka.secured import SecuredKafka
 
 ANSWER_S = 20.0
-SHORT_S = 1.0
+SHORT_S = 5.0
+"""Long enough for one attempt on a machine that is busy: what it met is known by then."""
 PASSWORDS = [way for way in Way if way.mechanism not in {None, Way.OAUTHBEARER}]
 TOKENS = [Way.OAUTHBEARER, Way.OAUTHBEARER_OVER_TLS]
 
@@ -159,6 +161,8 @@ async def test_log_when_the_address_is_wrong_then_says_what_is_there(
 ) -> None:
     """One line says what was found at the address; nothing is tried more often than is useful."""
     login = mistake.login(secured_kafka)
+    loop = asyncio.get_running_loop()
+    began_s = loop.time()
     log = await open_log(settings_for(login, "any"))
     error = LogNotPermitted if mistake.is_final else LogUnavailable
     with pytest.raises(error) as caught:
@@ -167,7 +171,7 @@ async def test_log_when_the_address_is_wrong_then_says_what_is_there(
     assert login.bootstrap in said
     assert mistake.says in said
     assert "\n" not in said
-    assert log.statistics().connect_attempts <= 3  # at 0, 0.25 and 0.75 s
+    assert log.statistics().connect_attempts <= attempts_within(loop.time() - began_s)
 
 
 @pytest.mark.parametrize("way", [Way.SCRAM_512, Way.MUTUAL_TLS], ids=name)

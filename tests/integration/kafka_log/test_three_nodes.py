@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 PARTITIONS = 6
 ANSWER_S = 30.0
+HANGING_S = 10.0
+"""So long have bounds of living leaders to come beside one that hangs: seconds, not at once."""
 REPLICATED = {"min.insync.replicas": "2"}
 WRITERS = 12
 
@@ -198,8 +200,9 @@ async def test_f42_log_when_a_leader_hangs_then_only_its_questions_wait(
     os.kill(pid, signal.SIGSTOP)
     try:
         reading = asyncio.create_task(log.read(0, 1, timeout_s=ANSWER_S))
-        bounds = await log.bounds(range(PARTITIONS), timeout_s=2.0)
-        assert isinstance(bounds[0], LogUnavailable)
+        bounds = await log.bounds(range(PARTITIONS), timeout_s=HANGING_S)
+        if isinstance(bounds.pop(0), Bounds):  # on a slow machine another was elected meanwhile
+            assert await leader_of(kafka_cluster.login, topic) != hanging
         assert Bounds(0, 1) in bounds.values()
         assert await log.append(0, b"second", timeout_s=ANSWER_S) == 1
         record_set = await reading

@@ -216,25 +216,47 @@ async def test_f108_upload_when_it_fails_half_way_then_nothing_is_left_and_it_is
     kafka: PluginKafka, store: FaultyStore, fault: Fault
 ) -> None:
     """
-    F108: what cannot be repeated ends with DS and DF; what can, with CS alone. Either way no object
-    stays of it, and the segment is copied under a new id once the store takes it.
+    F108: refused or cut off, the broker itself ends the copy with DS and DF; no object stays of it,
+    and the segment is copied under a new id once the store takes it. It complains once an attempt.
     """
     store.faults[INDEXES_ARE_WRITTEN] = fault
     await kafka.create_topic("orders")
     await produce(kafka.login, "orders", RECORDS)
-    if fault is Fault.DENIED:
-        await until_event(kafka, DF)
-    else:
-        await until_event(kafka, CS, 2)
+    await until_event(kafka, DF)
     failed = next(iter(lives(kafka)))
     store.faults.clear()
     await assert_tiered_whole(kafka)
     found = lives(kafka)
-    assert found[failed] == ([CS, DS, DF] if fault is Fault.DENIED else [CS])
+    assert found[failed] == [CS, DS, DF]
     copied = assert_copied_once(kafka)
+    assert [one for one, states in found.items() if states[-1] is CS] == []
+    assert len(kafka.tiering_errors()) <= len(found) - len(copied)
     await until(
         lambda: all(any(one in key for one in copied) for key in store.objects()),
         "nothing was left of what failed",
+    )
+    assert len(store.objects()) == 3 * len(copied)
+
+
+@pytest.mark.long
+async def test_f108_copies_when_the_store_is_away_then_none_is_left_open_and_all_are_made_anew(
+    kafka: PluginKafka, store: FaultyStore
+) -> None:
+    """
+    F108: where a deletion fails as well, the segment stays DS and is taken up again once the store
+    is back. No start of a copy is left open.
+    """
+    store.faults["."] = Fault.CUT
+    await kafka.create_topic("orders")
+    await produce(kafka.login, "orders", RECORDS)
+    await until_event(kafka, DS, 2)
+    store.faults.clear()
+    await assert_tiered_whole(kafka)
+    copied = assert_copied_once(kafka)
+    await until(
+        lambda: all(states[-1] in {CF, DF} for states in lives(kafka).values()),
+        "every copy that failed is ended",
+        deadline_s=DEADLINE_S,
     )
     assert len(store.objects()) == 3 * len(copied)
 

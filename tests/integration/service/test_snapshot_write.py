@@ -188,7 +188,7 @@ def test_write_when_one_cluster_fails_then_the_others_are_told_of(
         '[clusters.west]\nlog.kind = "kafka"\nkafka.bootstrap.servers = "127.0.0.1:1"\n'
     )
     begin_s = time.monotonic()
-    arguments = ["snapshot", "write", "--config", str(config), "--wait", "2"]
+    arguments = ["snapshot", "write", "--config", str(config), "--wait", "8"]
     result = CliRunner().invoke(cli, arguments)
     assert result.stdout, result.output
     assert time.monotonic() - begin_s < START_S

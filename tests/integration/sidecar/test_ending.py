@@ -23,6 +23,7 @@ from tests.support.engines import World, until, until_open
 from tests.support.frames import connected, greeted, wire
 from tests.support.serving import serving
 from tests.support.sidecars import listening
+from tests.support.virtual_time import leap
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,7 +86,10 @@ async def test_stop_when_a_client_takes_no_answers_then_ends_in_time_all_the_sam
 async def test_stop_when_requests_stand_in_line_then_all_are_answered_or_refused() -> None:
     """What was read from the socket has an answer."""
     world = World(1)
-    async with world.engine() as engine, listening(engine, pipeline_max=1) as served:
+    async with (
+        world.engine() as engine,
+        listening(engine, pipeline_max=1, stop_timeout_ms=30_000) as served,
+    ):
         await until_open(engine, 0)
         async with greeted(served.path) as client:
             ids = [client.send("ping") for _ in range(200)]
@@ -208,7 +212,7 @@ async def test_socket_file_when_its_disk_hangs_at_the_end_then_nobody_waits_for_
     """The event loop goes on meanwhile, who is under way is answered, and what is left is named."""
     answers = threading.Event()
     monkeypatch.setattr(UnixSocket, "remove", lambda _: answers.wait(30))
-    monkeypatch.setattr(listener, "_REMOVE_S", 0.05)
+    monkeypatch.setattr(listener, "_REMOVE_S", 600.0)
     monkeypatch.setattr(own_thread, "_GRACE_S", 0.05)
     world = World(1)
     async with world.engine() as engine, listening(engine) as served:
@@ -217,6 +221,7 @@ async def test_socket_file_when_its_disk_hangs_at_the_end_then_nobody_waits_for_
             stopping = asyncio.create_task(served.stop())
             await until(lambda: "sidecar: socket" in {one.name for one in threading.enumerate()})
             assert await client.call("ping") is None
+            leap(600.0)
             await stopping
         assert own_thread.left_behind() == ["sidecar: socket"]
         assert f"{served.path} is left behind" in caplog.text

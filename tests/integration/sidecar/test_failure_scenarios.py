@@ -195,7 +195,7 @@ async def test_f29_end_of_the_log_when_it_cannot_be_asked_once_then_is_asked_aga
         await until_refused(client, "loading")
         await until(lambda: engine.statistics().gates.get(place) is not None)
         world.script.heal_bounds(place)
-        await client.call("wait_ready", wire(ORDERS), {"timeout_ms": 5_000})
+        await client.call("wait_ready", wire(ORDERS), {"timeout_ms": 20_000})
 
 
 async def test_f30_target_when_records_keep_coming_then_does_not_move_and_readiness_stays() -> None:

@@ -79,7 +79,7 @@ async def test_f54_f55_write_when_not_heard_in_time_then_unknown_and_a_retry_is_
         world.script.stall(place)
         segment = started(segment_id(1, ORDERS))
         waiting = client.send(
-            "add_segment", wire(ORDERS), segment_value(segment), {"timeout_ms": 200}
+            "add_segment", wire(ORDERS), segment_value(segment), {"timeout_ms": 1_000}
         )
         assert await client.call("ping") is None
         error = (await client.answer(waiting)).error

@@ -27,6 +27,7 @@ from tests.support.builders import finished, partition_delete, segment_id, start
 from tests.support.engines import World, until, until_open
 from tests.support.frames import DEADLINE_S, FrameClient, greeted, wire
 from tests.support.sidecars import Listening, RoleDoor, listening
+from tests.support.virtual_time import leap
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -126,12 +127,13 @@ async def test_image_when_its_client_is_silent_or_gone_then_is_let_go_of(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Memory is held for who is there and asks."""
-    monkeypatch.setattr(looking, "IDLE_S", 0.05)
+    monkeypatch.setattr(looking, "IDLE_S", 20.0)
     async with serving() as (_, served):
         statistics = served.sidecar.statistics
         async with greeted(served.path) as client:
             head = read_image_head(await client.call("open_image", wire(ORDERS), 1))
             assert statistics().waiting_bytes == head.size_bytes
+            leap(20.0)
             await until(lambda: statistics().waiting_bytes == 0)
             with pytest.raises(InvalidArgument, match="it was let go of"):
                 await client.call("read_image", 0, 10)

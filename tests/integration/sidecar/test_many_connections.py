@@ -111,7 +111,7 @@ async def test_idle_connections_when_there_are_thousands_then_each_costs_little_
         async with serving(
             place,
             *("--sidecar-unix-path", str(place / "s"), "--sidecar-connections-max", limit),
-            *("--http-listen", "none"),
+            *("--http-listen", "none", "--sidecar-hello-timeout-ms", "600000"),
         ) as served:
             await served.until_open(PLACES)
             _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

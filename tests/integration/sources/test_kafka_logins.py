@@ -178,7 +178,7 @@ async def test_kafka_when_the_protocol_is_another_then_says_which_port_that_is(
     """No login at a door that wants one, and no TLS where it is spoken."""
     for way in (Way.PLAIN, Way.TLS):
         login = metadata_topic.login(way)
-        source = await open_source(SourceSettings(bootstrap_servers=login.bootstrap, timeout_s=1.5))
+        source = await open_source(SourceSettings(bootstrap_servers=login.bootstrap, timeout_s=3.5))
         try:
             with pytest.raises((LogUnavailable, LogNotPermitted), match=r"security\.protocol"):
                 await source.now()

@@ -234,7 +234,7 @@ async def test_broker_of_kafka_when_asked_then_tells_settings_disks_and_rights(
 
 async def test_kafka_when_nobody_listens_then_ends_soon_with_what_to_look_at() -> None:
     """A port where nothing is: one line, and the exit code of what cannot be connected to."""
-    source = await open_source(SourceSettings(bootstrap_servers="127.0.0.1:1", timeout_s=1.0))
+    source = await open_source(SourceSettings(bootstrap_servers="127.0.0.1:1", timeout_s=3.0))
     try:
         with pytest.raises(LogUnavailable, match=r"127\.0\.0\.1:1: nobody listens there") as caught:
             await source.now()

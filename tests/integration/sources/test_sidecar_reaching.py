@@ -134,7 +134,7 @@ async def test_service_when_it_is_silent_then_is_not_waited_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Whatever the deadline of calls is: who says nothing is not there."""
-    monkeypatch.setattr(sidecar_link, "CONNECT_S", 0.05)
+    monkeypatch.setattr(sidecar_link, "CONNECT_S", 1.0)
     async with listener(lambda _: None) as where:
         async with asyncio.timeout(30):
             told = in_one_line(await refused(where, timeout_s=600), 3)

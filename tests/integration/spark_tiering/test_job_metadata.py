@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from spark_tiering.work.tasks import CopyTask
 
 CF = SegmentState.COPY_SEGMENT_FINISHED
-HURRIED = Waits(publish_s=0.5, ready_s=1.2, unit_s=60.0)
+HURRIED = Waits(publish_s=3.0, ready_s=4.0, unit_s=60.0)
+"""What is not there is not waited for very long; what is there has time enough to be heard."""
 
 
 @pytest.fixture

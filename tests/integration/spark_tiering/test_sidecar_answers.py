@@ -14,6 +14,7 @@ from spark_tiering.sources.settings import SidecarSettings
 from spark_tiering.sources.sidecar import SidecarFiles, SidecarSource
 from spark_tiering.sources.sidecar_http import Endpoint, FaultKind
 from tests.support.broker_logs import FIRST, PARTITION
+from tests.support.engines import until
 from tests.support.scripted_http import (
     HANG_UP,
     SILENCE,
@@ -104,9 +105,11 @@ async def test_read_when_there_is_never_an_answer_then_attempts_are_bounded(
 ) -> None:
     """Nothing is asked for ever; the last reason is told."""
     attempts = sidecar_http._POLICIES[kind].attempts_max
+    timeout_ms = 100 if said is SILENCE else 30_000
     async with scripted_server(*[said] * 20) as server:
         with pytest.raises(LogUnavailable, match=rf"did not answer \({kind}\)") as error:
-            await read_of(server, timeout_ms=100)
+            await read_of(server, timeout_ms=timeout_ms)
+        await until(lambda: len(server.heads) >= attempts, 10)
     assert told in str(error.value)
     assert len(server.heads) == attempts
 

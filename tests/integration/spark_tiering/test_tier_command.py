@@ -187,7 +187,7 @@ def test_job_on_a_terminal_when_told_to_end_then_finishes_what_it_began_and_says
     partitions = [ORDERS, PAYMENTS, *more]
     place = TierPlace(tmp_path, partitions=partitions)
     ours, theirs = os.openpty()
-    flags = Command(place).flags(max_requests_per_s="10")
+    flags = Command(place).flags(max_requests_per_s="4")
     with subprocess.Popen(
         [sys.executable, "-c", SMALL_WAVES, "tier", "run", *flags, "--output", "json"],
         stdout=subprocess.PIPE,

@@ -228,9 +228,7 @@ async def test_sidecar_when_reached_by_tls_with_a_token_then_trusts_and_is_trust
                 ):
                     pass
             assert "nobody-has" not in str(caught.value)
-            distrusting = SidecarAccess(
-                settings.address, **said | {"ca_file": str(other)}, timeout_ms=500
-            )
+            distrusting = SidecarAccess(settings.address, **said | {"ca_file": str(other)})
             with pytest.raises(SidecarUnavailable, match="certificate"):
                 async with opened(distrusting):
                     pass
@@ -294,7 +292,7 @@ def test_token_when_the_file_holds_none_then_said_without_showing_it(
     with pytest.raises(ConfigError, match=str(path)) as caught:
         open_metadata_access(SidecarAccess("127.0.0.1:1", token_file=str(path)))
     assert not kept or kept not in str(caught.value)
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before
 
 
 @pytest.mark.parametrize("said", ["ca_file", "certificate_file"])
@@ -317,7 +315,7 @@ def test_sidecar_when_nobody_is_there_then_said_in_time(tmp_path: Path) -> None:
     before = set(threading.enumerate())
     with pytest.raises(SidecarUnavailable):
         open_metadata_access(SidecarAccess(str(tmp_path / "s"), timeout_ms=200))
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before
 
 
 async def test_sidecar_when_it_has_not_reached_its_log_then_not_ready_in_time() -> None:

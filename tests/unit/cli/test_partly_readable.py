@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ from tests.support.schemas import require_valid
 from tests.support.sidecar_sources import looking_into
 from tests.support.three_sources import called
 from tests.support.told_cluster import ToldCluster
+from tests.support.virtual_time import VirtualTimeLoop
 from tests.unit.cli.test_partly_ready import ELSEWHERE, HERE, Copied
 
 if TYPE_CHECKING:
@@ -197,19 +199,24 @@ async def test_history_when_a_service_is_not_ready_for_all_then_the_log_is_searc
             await explain_answer(looking, asking=Asking(label, offset))
 
 
-async def test_history_when_a_metadata_partition_has_no_leader_then_others_are_searched() -> None:
+def test_history_when_a_metadata_partition_has_no_leader_then_others_are_searched() -> None:
     """A place that nobody leads is stepped over, and named."""
-    kafka = cluster_of(events_of([HERE]))
-    kafka.lead(0, -1)
-    async with opened_source(kafka, timeout_s=0.3) as source:
-        looking = Looking(source, 0, timeout_s=0.3)
-        answer = await history_answer(looking, what=parse_subject(f"orders-{HERE}"))
-        assert len((await document_of(answer))["items"]) == 2
-        with pytest.raises(NotReady, match="metadata partition 0 cannot be read") as raised:
-            await history_answer(looking, what=parse_subject(UNKNOWN))
-        assert (raised.value.reason, raised.value.metadata_partition) == ("partly", 0)
-        with pytest.raises(LogUnavailable):
-            await history_answer(looking, what=parse_subject(UNKNOWN), place=0)
+
+    async def ask() -> None:
+        kafka = cluster_of(events_of([HERE]))
+        kafka.lead(0, -1)
+        async with opened_source(kafka, timeout_s=3.0) as source:
+            looking = Looking(source, 0, timeout_s=3.0)
+            answer = await history_answer(looking, what=parse_subject(f"orders-{HERE}"))
+            assert len((await document_of(answer))["items"]) == 2
+            with pytest.raises(NotReady, match="metadata partition 0 cannot be read") as raised:
+                await history_answer(looking, what=parse_subject(UNKNOWN))
+            assert (raised.value.reason, raised.value.metadata_partition) == ("partly", 0)
+            with pytest.raises(LogUnavailable):
+                await history_answer(looking, what=parse_subject(UNKNOWN), place=0)
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        runner.run(ask())
 
 
 async def test_readable_when_it_is_not_permitted_then_that_is_not_stepped_over() -> None:

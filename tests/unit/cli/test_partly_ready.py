@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -24,6 +25,7 @@ from tests.support.engines import World, until_open
 from tests.support.kafka_sources import COUNT, NUMBERS, cluster_of, opened_source
 from tests.support.sidecar_sources import looking_into
 from tests.support.three_sources import called
+from tests.support.virtual_time import VirtualTimeLoop
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -152,30 +154,39 @@ async def found(source: Source, number: int) -> bool:
     return answer.exit_code == 0
 
 
-async def test_kafka_when_a_metadata_partition_has_no_leader_then_the_others_are_answered() -> None:
+def test_kafka_when_a_metadata_partition_has_no_leader_then_the_others_are_answered() -> None:
     """A place that nobody leads concerns its own user partitions alone."""
-    kafka = cluster_of(events_of(NUMBERS))
-    kafka.lead(place_of(user_partition(ELSEWHERE), COUNT), -1)
-    async with opened_source(kafka, timeout_s=0.3) as source:
-        assert await found(source, HERE)
-        with pytest.raises(NotReady, match="is not where it can be looked for"):
-            await found(source, ELSEWHERE)
+
+    async def ask() -> None:
+        kafka = cluster_of(events_of(NUMBERS))
+        kafka.lead(place_of(user_partition(ELSEWHERE), COUNT), -1)
+        async with opened_source(kafka, timeout_s=3.0) as source:
+            assert await found(source, HERE)
+            with pytest.raises(NotReady, match="is not where it can be looked for"):
+                await found(source, ELSEWHERE)
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        runner.run(ask())
 
 
-async def test_kafka_when_nobody_answers_then_it_is_not_waited_for_twice(
+def test_kafka_when_nobody_answers_then_it_is_not_waited_for_twice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A cluster that is away is told after one wait."""
-    kafka = cluster_of(())
-    kafka.stop(0)
-    async with opened_source(kafka, timeout_s=0.2) as source:
 
-        async def standing() -> None:
-            raise AssertionError("asked once more how it stands")
+    async def standing() -> None:
+        raise AssertionError("asked once more how it stands")
 
-        monkeypatch.setattr(source, "standing", standing)
-        with pytest.raises(LogUnavailable):
-            await found(source, HERE)
+    async def ask() -> None:
+        kafka = cluster_of(())
+        kafka.stop(0)
+        async with opened_source(kafka, timeout_s=3.0) as source:
+            monkeypatch.setattr(source, "standing", standing)
+            with pytest.raises(LogUnavailable):
+                await found(source, HERE)
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        runner.run(ask())
 
 
 async def test_service_when_it_answers_for_some_then_these_are_found() -> None:

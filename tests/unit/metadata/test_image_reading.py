@@ -336,7 +336,7 @@ def test_image_when_it_claims_2_to_the_60_then_allocates_nothing_of_it(image: by
     assert peak < 100_000
 
 
-@pytest.mark.timeout(10)
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("byte", [b"\xff", b"\x80"], ids=["ff", "80"])
 def test_image_when_a_number_never_ends_then_is_refused_at_once(byte: bytes) -> None:
     """A varint that runs through megabytes of row is given up after its fifth byte."""

@@ -106,7 +106,7 @@ async def test_count_when_it_is_said_then_folders_are_held_to_it(tmp_path: Path)
     with pytest.raises(ConfigError, match="partition 6, and --partition-count says 6 partitions"):
         async with opened_folders(tmp_path / "broker", partition_count=6):
             pass
-    assert set(threading.enumerate()) == threads, "what was opened is closed"
+    assert set(threading.enumerate()) <= threads, "what was opened is closed"
     await write_ours(tmp_path / "ours", [], 3)
     with pytest.raises(ConfigError, match="were made with 3 partitions, --partition-count says 4"):
         async with opened_folders(tmp_path / "ours", partition_count=4):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,6 +15,7 @@ from rlmm.records.record_set import RecordSet
 from rlmm.sources.sidecar_log import PLACES_MAX, SidecarLog
 from rlmm.wire.hello import HelloAnswer, Limits
 from rlmm.wire.looking import LogEnds, LogPiece
+from tests.support.virtual_time import VirtualTimeLoop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,17 +88,22 @@ async def test_batch_when_it_is_another_one_meanwhile_then_is_begun_anew() -> No
             await log.read(0, 5, timeout_s=1, bytes_max=4)
 
 
-async def test_read_when_nothing_comes_then_waits_as_long_as_the_service_allows_and_again() -> None:
+def test_read_when_nothing_comes_then_waits_as_long_as_the_service_allows_and_again() -> None:
     """Until the time is up, and no longer."""
-    log, link = log_of(lambda *_: None)
-    assert await log.read(0, 5, timeout_s=0.12) is None
-    waits = [args[5]["timeout_ms"] for method, args in link.asked if method == "read_log"]
-    assert 2 <= len(waits) <= 4
-    assert waits == sorted(waits, reverse=True)
-    answers = iter([None, LogPiece(b"x", 6, 0)])
-    log, link = log_of(lambda *_: next(answers))
-    assert await log.read(0, 5, timeout_s=600) == RecordSet(0, b"x", 6)
-    assert link.asked[-1][1][5] == {"timeout_ms": 1_000}
+
+    async def ask() -> None:
+        log, link = log_of(lambda *_: None)
+        assert await log.read(0, 5, timeout_s=0.12) is None
+        waits = [args[5]["timeout_ms"] for method, args in link.asked if method == "read_log"]
+        assert 2 <= len(waits) <= 4
+        assert waits == sorted(waits, reverse=True)
+        answers = iter([None, LogPiece(b"x", 6, 0)])
+        log, link = log_of(lambda *_: next(answers))
+        assert await log.read(0, 5, timeout_s=600) == RecordSet(0, b"x", 6)
+        assert link.asked[-1][1][5] == {"timeout_ms": 1_000}
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        runner.run(ask())
 
 
 async def test_bounds_when_of_very_many_partitions_then_are_asked_for_in_parts() -> None:

@@ -9,6 +9,7 @@ import io.rlmm.kafka.storage.layout.ObjectKeys;
 import io.rlmm.kafka.storage.objects.FolderStore;
 import io.rlmm.kafka.storage.objects.ObjectStore;
 import io.rlmm.kafka.storage.objects.S3Store;
+import io.rlmm.kafka.storage.objects.TransientException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InterruptedIOException;
@@ -96,9 +97,24 @@ public class RlmmRemoteStorageManager implements RemoteStorageManager {
         // Either the copy is told to the broker, or it is taken away: whoever comes first decides.
         AtomicBoolean isDecided = new AtomicBoolean();
         byte[] custom = run(now,
-            () -> now.copier().copy(keys, segment, data, () -> isDecided.compareAndSet(false, true)),
+            () -> copy(now, keys, segment, data, () -> isDecided.compareAndSet(false, true)),
             () -> isDecided.compareAndSet(false, true), Long.MAX_VALUE, keys.main());
         return custom.length == 0 ? Optional.empty() : Optional.of(new CustomMetadata(custom));
+    }
+
+    /**
+     * A store that is away is not said to be worth another try, though it is: told so, a broker of 4.3
+     * tries again under a new id and leaves the start of this copy open for ever, almost silently. Told
+     * of a failure, every broker tries again as well, and from 4.0 on ends first what it had begun.
+     */
+    private static byte[] copy(
+            Parts now, ObjectKeys keys, RemoteLogSegmentMetadata segment, LogSegmentData data,
+            BooleanSupplier isWanted) throws IOException, LayoutException, RemoteStorageException {
+        try {
+            return now.copier().copy(keys, segment, data, isWanted);
+        } catch (TransientException error) {
+            throw new RemoteStorageException(error.getMessage(), error);
+        }
     }
 
     /** May be repeated: what is gone is gone. */

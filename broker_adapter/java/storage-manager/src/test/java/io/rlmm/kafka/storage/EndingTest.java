@@ -1,6 +1,7 @@
 package io.rlmm.kafka.storage;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -9,9 +10,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentMetadata;
 import org.apache.kafka.server.log.remote.storage.RemoteStorageException;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Interrupts and the end: whoever waits goes on at once, whatever a socket does. */
 class EndingTest extends Fixture {
@@ -73,6 +77,46 @@ class EndingTest extends Fixture {
         caller.join(PROMPT_MS);
         gate.countDown();
         until(() -> s3.count("DELETE-THESE") == 1 && s3.objects.isEmpty());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"ABORT", "DELETE-THESE"})
+    void anInterruptWhileACopyCleansUpDoesNotEndThat(String cleaning) throws Exception {
+        RlmmRemoteStorageManager manager = manager(inBucket());
+        CountDownLatch gate = new CountDownLatch(1);
+        AtomicBoolean isFirst = new AtomicBoolean(true);
+        s3.script = one -> {
+            if (one.startsWith(cleaning) && isFirst.getAndSet(false)) {
+                awaitGate(gate);
+                // A client that was interrupted meanwhile does not try again.
+                return Reaction.FAIL;
+            }
+            // Of the second of two objects, so that there is one to be deleted; both in parts.
+            return one.startsWith("PUT") || one.startsWith("COMPLETE") && cleaning.equals("ABORT")
+                ? Reaction.DENY : Reaction.SERVE;
+        };
+        Caller caller = new Caller(() -> copied(manager, Samples.log(12 * MIB)));
+        until(() -> s3.count(cleaning) == 1);
+        caller.interrupt();
+        caller.join(PROMPT_MS);
+        assertTrue(caller.isInterruptedAfterwards);
+        gate.countDown();
+        until(() -> s3.count("DELETE-THESE") > 0 && s3.objects.isEmpty() && s3.uploads.isEmpty());
+    }
+
+    @Test
+    void whoWaitsForAReadThatWasNotBegunHearsOfTheEndAtOnce() throws Exception {
+        RemoteLogSegmentMetadata segment = copied(manager(inBucket()), Samples.log(1_000));
+        RlmmRemoteStorageManager manager = manager(inBucket("fetch.threads", 1, "fetch.timeout.ms", 6 * DEADLINE_MS));
+        s3.script = one -> Reaction.HANG;
+        Caller first = new Caller(() -> manager.fetchLogSegment(segment, 0));
+        until(() -> s3.count("GET") > 0);
+        Caller second = new Caller(() -> manager.fetchLogSegment(Samples.another(1_000), 0));
+        until(() -> second.getState() == Thread.State.TIMED_WAITING);
+        manager.close();
+        second.join(DEADLINE_MS);
+        assertInstanceOf(RemoteStorageException.class, second.threw.getNow(null));
+        first.join(DEADLINE_MS);
     }
 
     private static void awaitGate(CountDownLatch gate) {

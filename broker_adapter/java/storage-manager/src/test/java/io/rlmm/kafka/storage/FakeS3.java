@@ -20,18 +20,20 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.Function;
-import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.zip.CRC32;
 
 /** A bucket in memory, as much of S3 as is used; it counts, and fails as it is told. */
 final class FakeS3 implements AutoCloseable {
     /** What is done with a request. */
-    enum Reaction { SERVE, FAIL, DENY, NO_BUCKET, HANG }
+    enum Reaction { SERVE, FAIL, DENY, NO_BUCKET, HANG, DENY_KEYS, SLOW_KEYS }
 
     final Map<String, byte[]> objects = new ConcurrentSkipListMap<>();
     final Map<String, Map<Integer, byte[]>> uploads = new ConcurrentSkipListMap<>();
     final List<String> requests = new CopyOnWriteArrayList<>();
+    /** Requests whose answer was not taken to its end. */
+    final List<String> cut = new CopyOnWriteArrayList<>();
     volatile Function<String, Reaction> script = request -> Reaction.SERVE;
     private final CountDownLatch hanging = new CountDownLatch(1);
     private final ExecutorService threads = Executors.newCachedThreadPool();
@@ -59,13 +61,26 @@ final class FakeS3 implements AutoCloseable {
             Map<String, String> query = query(exchange.getRequestURI());
             String named = name(exchange.getRequestMethod(), query) + " " + key;
             requests.add(named);
-            switch (script.apply(named)) {
-                case FAIL -> answer(exchange, 500, error("InternalError"));
-                case DENY -> answer(exchange, 403, error("AccessDenied"));
-                case NO_BUCKET -> answer(exchange, 404, error("NoSuchBucket"));
-                case HANG -> hang();
-                default -> serve(exchange, key, query, body);
+            try {
+                react(exchange, named, key, query, body);
+            } catch (IOException error) {
+                cut.add(named);
+                throw error;
             }
+        }
+    }
+
+    private void react(HttpExchange exchange, String named, String key, Map<String, String> query, byte[] body)
+            throws IOException {
+        switch (script.apply(named)) {
+            case FAIL -> answer(exchange, 500, error("InternalError"));
+            case DENY -> answer(exchange, 403, error("AccessDenied"));
+            case NO_BUCKET -> answer(exchange, 404, error("NoSuchBucket"));
+            case HANG -> hang();
+            // As a whole it went well, and of each key it is told why it did not.
+            case DENY_KEYS -> answer(exchange, 200, failed(keys(body), "AccessDenied"));
+            case SLOW_KEYS -> answer(exchange, 200, failed(keys(body), "SlowDown"));
+            default -> serve(exchange, key, query, body);
         }
     }
 
@@ -136,10 +151,7 @@ final class FakeS3 implements AutoCloseable {
                 answer(exchange, 204, new byte[0]);
             }
             default -> {
-                Matcher keys = Pattern.compile("<Key>([^<]*)</Key>").matcher(new String(body, StandardCharsets.UTF_8));
-                while (keys.find()) {
-                    objects.remove(keys.group(1));
-                }
+                keys(body).forEach(objects::remove);
                 answer(exchange, 200, xml("<DeleteResult></DeleteResult>"));
             }
         }
@@ -172,6 +184,18 @@ final class FakeS3 implements AutoCloseable {
                 answer(exchange, 206, Arrays.copyOfRange(found, start, end));
             }
         }
+    }
+
+    /** Those that a deletion names. */
+    private static List<String> keys(byte[] body) {
+        return Pattern.compile("<Key>([^<]*)</Key>").matcher(new String(body, StandardCharsets.UTF_8)).results()
+            .map(found -> found.group(1)).toList();
+    }
+
+    private static byte[] failed(List<String> keys, String code) {
+        return xml(keys.stream()
+            .map(key -> "<Error><Key>" + key + "</Key><Code>" + code + "</Code><Message>as told</Message></Error>")
+            .collect(Collectors.joining("", "<DeleteResult>", "</DeleteResult>")));
     }
 
     private static byte[] error(String code) {

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rlmm.kafka.storage.FakeS3.Reaction;
+import io.rlmm.kafka.storage.objects.S3Store;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayList;
@@ -16,6 +17,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import org.apache.kafka.server.log.remote.storage.LogSegmentData;
 import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentMetadata;
 import org.apache.kafka.server.log.remote.storage.RemoteStorageException;
 import org.apache.kafka.server.log.remote.storage.RemoteStorageManager.IndexType;
@@ -68,6 +70,37 @@ class ReadingTest extends Fixture {
         some(manager, segment, 4 * MIB);
         manager.close();
         assertEquals(2, s3.count("GET " + Samples.MAIN + ".log"));
+    }
+
+    @Test
+    void moreReadersThanTheCacheHasRoomForFetchLittleAhead() throws Exception {
+        int readers = 3;
+        byte[] log = Samples.log(12 * MIB);
+        RlmmRemoteStorageManager manager = manager(inBucket(
+            "fetch.chunk.cache.size", 8 * MIB, "fetch.read.ahead.size", 8 * MIB));
+        LogSegmentData data = Samples.files(folder.resolve("files"), log, false);
+        List<RemoteLogSegmentMetadata> segments = new ArrayList<>();
+        for (int reader = 0; reader < readers; reader++) {
+            segments.add(Samples.another(log.length));
+            manager.copyLogSegmentData(segments.get(reader), data);
+        }
+        for (int start = 0; start < log.length; start += MIB) {
+            for (RemoteLogSegmentMetadata segment : segments) {
+                assertArrayEquals(Arrays.copyOfRange(log, start, start + FETCH_BYTES), some(manager, segment, start));
+            }
+        }
+        long asked = s3.requests.stream().filter(one -> one.startsWith("GET") && one.endsWith(".log")).count();
+        // One for each read, as its block was pushed out meanwhile; and once a block ahead, which was too.
+        assertTrue(asked <= readers * (12 + 1), () -> asked + " requests");
+    }
+
+    @Test
+    void anAnswerThatIsTooLargeIsNotTakenToItsEnd() throws Exception {
+        s3.objects.put("large", new byte[32 * MIB]);
+        try (S3Store store = new S3Store(Settings.read(inBucket()).s3())) {
+            assertThrows(IOException.class, () -> store.readWhole("large", 1_000));
+            until(() -> s3.cut.equals(List.of("GET large")));
+        }
     }
 
     @Test

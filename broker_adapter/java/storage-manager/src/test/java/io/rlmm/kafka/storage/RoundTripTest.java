@@ -10,6 +10,7 @@ import java.nio.file.Files;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import org.apache.kafka.server.log.remote.storage.LogSegmentData;
@@ -129,6 +130,19 @@ class RoundTripTest extends Fixture {
         assertArrayEquals(log, all(manager.fetchLogSegment(segment, 0)));
         manager.deleteLogSegmentData(segment);
         assertEquals(List.of(), files());
+    }
+
+    @Test
+    void objectsAreNamedAlikeInAllLanguages() throws Exception {
+        Locale before = Locale.getDefault();
+        Locale.setDefault(Locale.forLanguageTag("ar-EG-u-nu-arab"));
+        try {
+            copied(manager(inFolder()), Samples.log(100));
+        } finally {
+            Locale.setDefault(before);
+        }
+        assertEquals(List.of(Samples.MAIN + ".indexes", Samples.MAIN + ".log", Samples.MAIN + ".rsm-manifest"),
+            files());
     }
 
     @Test

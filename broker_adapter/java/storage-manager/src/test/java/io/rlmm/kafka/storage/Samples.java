@@ -31,9 +31,18 @@ public final class Samples {
 
     /** As the recorded manifests describe it, of any size. */
     public static RemoteLogSegmentMetadata segment(int size) {
+        return segment(SEGMENT_ID, size);
+    }
+
+    /** One that is no other's. */
+    public static RemoteLogSegmentMetadata another(int size) {
+        return segment(Uuid.randomUuid(), size);
+    }
+
+    private static RemoteLogSegmentMetadata segment(Uuid id, int size) {
         TopicIdPartition partition = new TopicIdPartition(TOPIC_ID, new TopicPartition("orders", 3));
         return new RemoteLogSegmentMetadata(
-            new RemoteLogSegmentId(partition, SEGMENT_ID), 1500, 2999, 1_700_000_000_000L, 1,
+            new RemoteLogSegmentId(partition, id), 1500, 2999, 1_700_000_000_000L, 1,
             1_700_000_300_000L, size, Optional.empty(), RemoteLogSegmentState.COPY_SEGMENT_STARTED, Map.of(4, 1500L));
     }
 

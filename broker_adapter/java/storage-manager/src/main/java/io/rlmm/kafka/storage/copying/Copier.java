@@ -66,19 +66,39 @@ public final class Copier {
             }
             return custom(keys, bytes);
         } catch (IOException | LayoutException | RuntimeException | Error error) {
-            // An interrupt has done its work; the requests that clean up must not meet it.
-            boolean wasInterrupted = Thread.interrupted();
             try {
-                store.delete(keys.all());
+                cleanUp(() -> store.delete(keys.all()));
             } catch (IOException | RuntimeException second) {
                 error.addSuppressed(second);
                 // Its trace is the broker's to log, with that of the copy: an outage says this at each attempt.
                 LOG.warn("Objects of an unfinished copy may have stayed: {}: {}", keys.main(), second.getMessage());
             }
+            throw error;
+        }
+    }
+
+    /** Takes away what a failure has left. */
+    private interface Cleaning {
+        void run() throws IOException;
+    }
+
+    /**
+     * An interrupt has done its work when a copy has failed, and the requests that clean up must not meet
+     * it: neither one from before, nor one that comes only now, of who goes away or of the end of all.
+     * It stays set for who has the thread.
+     */
+    private static void cleanUp(Cleaning cleaning) throws IOException {
+        boolean wasInterrupted = Thread.interrupted();
+        try {
+            cleaning.run();
+        } catch (InterruptedIOException error) {
+            wasInterrupted = true;
+            Thread.interrupted();
+            cleaning.run();
+        } finally {
             if (wasInterrupted) {
                 Thread.currentThread().interrupt();
             }
-            throw error;
         }
     }
 
@@ -135,15 +155,11 @@ public final class Copier {
             writing.into(sink);
             sink.finish();
         } catch (IOException | LayoutException | RuntimeException | Error error) {
-            boolean wasInterrupted = Thread.interrupted();
             try {
-                sink.abandon();
+                cleanUp(sink::abandon);
             } catch (IOException | RuntimeException second) {
                 error.addSuppressed(second);
                 LOG.warn("An upload in parts may have stayed open: {}", key, second);
-            }
-            if (wasInterrupted) {
-                Thread.currentThread().interrupt();
             }
             throw error;
         }

@@ -58,9 +58,9 @@ public final class Fetcher {
         this.limits = limits;
         this.restraint = new Restraint(limits.failureMs());
         this.workers = Workers.few("rlmm-storage-read", limits.threads());
-        this.segments = new LoadingCache<>(MANIFESTS_BYTES, workers, segment -> segment.blocks.weight());
-        this.blocks = new LoadingCache<>(limits.cacheBytes(), workers, block -> block.length);
-        this.parts = new LoadingCache<>(limits.indexCacheBytes(), workers, part -> part.length);
+        this.segments = new LoadingCache<>(MANIFESTS_BYTES, workers::execute, segment -> segment.blocks.weight());
+        this.blocks = new LoadingCache<>(limits.cacheBytes(), workers::execute, block -> block.length);
+        this.parts = new LoadingCache<>(limits.indexCacheBytes(), workers::execute, part -> part.length);
     }
 
     // -------------------------------------------------------------------------------------- logs
@@ -89,12 +89,17 @@ public final class Fetcher {
 
     /** A block of a log; the next ones are on their way when it comes. */
     byte[] block(Segment segment, int block) throws IOException, LayoutException {
+        boolean isThere = blocks.has(new BlockOf(segment.keys.main(), block));
         Future<byte[]> wanted = load(segment, block);
         int before = segment.lastBlock;
         segment.lastBlock = block;
-        if (before < 0 ? block == 0 : block == before || block == before + 1) {
-            ahead(segment, block);
+        if (before < 0 ? block != 0 : block != before && block != before + 1) {
+            segment.fetchedTo = block;
+        } else if (isThere || block > segment.fetchedTo) {
+            segment.fetchedTo = ahead(segment, block);
         }
+        // Else it was fetched and pushed out: with more readers than the cache has room for, all that is
+        // fetched ahead is gone when it is asked for, and pushes out what others read.
         return wait(wanted, segment.keys.log());
     }
 
@@ -111,16 +116,20 @@ public final class Fetcher {
         });
     }
 
-    private void ahead(Segment segment, int block) {
+    /** Up to which block all have been asked for; none is fetched ahead a second time. */
+    private int ahead(Segment segment, int block) {
         // What is fetched ahead must not push out what is read.
         long bytes = Math.min(limits.aheadBytes(), limits.cacheBytes() / 4);
         long count = (bytes + segment.blocks.blockBytes() - 1) / segment.blocks.blockBytes();
         long last = Math.min(block + count, segment.blocks.count() - 1);
-        for (int next = block + 1; next <= last && !workers.isBusy(); next++) {
-            if (!blocks.has(new BlockOf(segment.keys.main(), next))) {
-                load(segment, next);
+        int fetched = Math.max(block, segment.fetchedTo);
+        while (fetched < last && !workers.isBusy()) {
+            fetched++;
+            if (!blocks.has(new BlockOf(segment.keys.main(), fetched))) {
+                load(segment, fetched);
             }
         }
+        return fetched;
     }
 
     // ----------------------------------------------------------------------------------- indexes

@@ -4,6 +4,7 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.concurrent.Executor;
 import java.util.concurrent.FutureTask;
 import java.util.function.Predicate;
 import java.util.function.ToIntFunction;
@@ -15,7 +16,7 @@ import java.util.function.ToIntFunction;
  */
 final class LoadingCache<K, V> {
     private final long weightMax;
-    private final Workers workers;
+    private final Executor workers;
     /** In the order of their last use. */
     private final Map<K, Entry<V>> entries = new LinkedHashMap<>(16, 0.75f, true);
     private long weight = 0;
@@ -24,7 +25,35 @@ final class LoadingCache<K, V> {
 
     private record Entry<V>(FutureTask<V> load, int weight) { }
 
-    LoadingCache(long weightMax, Workers workers, ToIntFunction<V> weigher) {
+    /** One load. However it ends, whoever waits for it hears of it, and nothing that failed is found again. */
+    private final class Load extends FutureTask<V> {
+        private final K key;
+
+        Load(K key, Callable<V> loader) {
+            super(loader);
+            this.key = key;
+        }
+
+        @Override
+        protected void set(V value) {
+            try {
+                weigh(key, this, weigher.applyAsInt(value));
+            } catch (RuntimeException | Error error) {
+                setException(error);
+                return;
+            }
+            super.set(value);
+        }
+
+        @Override
+        protected void setException(Throwable error) {
+            // Before anybody hears of it, so that who asks again gets another load.
+            forget(key, this);
+            super.setException(error);
+        }
+    }
+
+    LoadingCache(long weightMax, Executor workers, ToIntFunction<V> weigher) {
         this.weightMax = weightMax;
         this.weigher = weigher;
         this.workers = workers;
@@ -32,34 +61,22 @@ final class LoadingCache<K, V> {
 
     /** What is there, or on its way from now on; until it is there, it is taken to weigh so much. */
     FutureTask<V> get(K key, int weighing, Callable<V> loader) {
-        FutureTask<V> load;
+        Load load;
         synchronized (this) {
             Entry<V> found = entries.get(key);
             if (found != null) {
                 return found.load();
             }
-            load = new FutureTask<>(loader) {
-                @Override
-                protected void set(V value) {
-                    weigh(key, this, weigher.applyAsInt(value));
-                    super.set(value);
-                }
-
-                @Override
-                protected void setException(Throwable error) {
-                    // Before anybody hears of it, so that who asks again gets another load.
-                    forget(key, this);
-                    super.setException(error);
-                }
-            };
+            load = new Load(key, loader);
             entries.put(key, new Entry<>(load, weighing));
             weight += weighing;
             shrink(load);
         }
         try {
             workers.execute(load);
-        } catch (RuntimeException error) {
-            forget(key, load);
+        } catch (RuntimeException | Error error) {
+            // A thread that cannot be had is an Error; others may wait for this load already.
+            load.setException(error);
             throw error;
         }
         return load;

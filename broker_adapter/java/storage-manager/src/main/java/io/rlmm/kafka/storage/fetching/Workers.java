@@ -2,6 +2,7 @@ package io.rlmm.kafka.storage.fetching;
 
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.Callable;
+import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.SynchronousQueue;
@@ -57,9 +58,13 @@ public final class Workers {
         return pool.getQueue().size() >= pool.getCorePoolSize();
     }
 
-    /** Takes nothing more, and interrupts what runs. */
+    /** Takes nothing more, and interrupts what runs; who waits for what was not begun hears of it at once. */
     public void stop() {
-        pool.shutdownNow();
+        for (Runnable task : pool.shutdownNow()) {
+            if (task instanceof Future<?> load) {
+                load.cancel(false);
+            }
+        }
     }
 
     /** Whether all has ended, within that time. */

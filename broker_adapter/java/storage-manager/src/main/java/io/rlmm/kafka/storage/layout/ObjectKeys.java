@@ -1,6 +1,7 @@
 package io.rlmm.kafka.storage.layout;
 
 import java.util.List;
+import java.util.Locale;
 import org.apache.kafka.common.TopicIdPartition;
 import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentMetadata;
 import org.apache.kafka.server.log.remote.storage.RemoteLogSegmentMetadata.CustomMetadata;
@@ -20,7 +21,8 @@ public record ObjectKeys(String prefix, String main) {
             // Another name could be another place.
             throw new IllegalArgumentException("no broker has a topic " + Fields.shown(partition.topic()));
         }
-        String main = String.format("%s-%s/%d/%020d-%s", partition.topic(), partition.topicId(),
+        // Some languages have digits of their own, which nobody else would look for.
+        String main = String.format(Locale.ROOT, "%s-%s/%d/%020d-%s", partition.topic(), partition.topicId(),
             partition.partition(), segment.startOffset(), segment.remoteLogSegmentId().id());
         return new ObjectKeys(prefix, main);
     }

@@ -4,6 +4,7 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
@@ -21,9 +22,15 @@ public final class FolderStore implements ObjectStore {
     /** Where our other programs look for what was left unfinished. */
     private static final String WRITING = ".rlmm-writing";
 
+    /** At a time: for an array, a channel keeps as much memory outside the heap, for each thread. */
+    private static final int PIECE_BYTES = 256 * 1024;
+
     private final Path root;
 
-    /** The folder has to be there: a mount that is missing must not be written beside. */
+    /**
+     * The folder has to be there, and is never made. Below a mount point it goes with its mount; a mount
+     * point itself is a folder without its mount, too, and would be written to.
+     */
     public FolderStore(Path root) {
         this.root = root.toAbsolutePath().normalize();
     }
@@ -38,15 +45,30 @@ public final class FolderStore implements ObjectStore {
 
     @Override
     public Sink create(String key, long bytesMax) throws IOException {
-        Path path = path(key);
-        requireRoot();
-        return new FileSink(root, key, path);
+        return new FileSink(root, key, path(key));
     }
 
-    /** A mount that is gone has lost no segment, and nothing that is deleted. */
-    private void requireRoot() throws IOException {
+    /** A folder that is gone has lost no segment, and nothing that is deleted. */
+    private static void require(Path root) throws IOException {
         if (!Files.isDirectory(root)) {
             throw new TransientException("the folder " + root + " of the store is not there", null);
+        }
+    }
+
+    /** Makes a folder below the root, one by one: the root itself must not come back where it was mounted. */
+    private static void makeFolders(Path root, Path folder) throws IOException {
+        require(root);
+        if (folder.equals(root)) {
+            return;
+        }
+        Path at = root;
+        for (Path name : root.relativize(folder)) {
+            at = at.resolve(name);
+            try {
+                Files.createDirectory(at);
+            } catch (FileAlreadyExistsException error) {
+                // As it should be.
+            }
         }
     }
 
@@ -62,14 +84,16 @@ public final class FolderStore implements ObjectStore {
             this.path = path;
             this.folder = root.resolve(WRITING).resolve(UUID.randomUUID().toString().replace("-", ""));
             this.hidden = folder.resolve(key);
-            Files.createDirectories(hidden.getParent());
+            makeFolders(root, hidden.getParent());
             this.channel = FileChannel.open(hidden, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
         }
 
         @Override
         public void write(byte[] bytes, int start, int length) throws IOException {
             ByteBuffer from = ByteBuffer.wrap(bytes, start, length);
-            while (from.hasRemaining()) {
+            int end = from.limit();
+            while (from.position() < end) {
+                from.limit(Math.min(end, from.position() + PIECE_BYTES));
                 channel.write(from);
             }
         }
@@ -78,7 +102,7 @@ public final class FolderStore implements ObjectStore {
         public void finish() throws IOException {
             channel.force(true);
             channel.close();
-            Files.createDirectories(path.getParent());
+            makeFolders(root, path.getParent());
             Files.move(hidden, path, StandardCopyOption.ATOMIC_MOVE);
             // Names outlast a power cut when the folders that have them are on disk.
             for (Path up = path.getParent(); up.startsWith(root); up = up.getParent()) {
@@ -125,14 +149,15 @@ public final class FolderStore implements ObjectStore {
         try {
             return FileChannel.open(path(key), StandardOpenOption.READ);
         } catch (NoSuchFileException error) {
-            requireRoot();
+            require(root);
             throw new ObjectAbsentException(key, error);
         }
     }
 
     private static byte[] bytes(FileChannel channel, int start, int length) throws IOException {
         ByteBuffer into = ByteBuffer.allocate(length);
-        while (into.hasRemaining()) {
+        while (into.position() < length) {
+            into.limit(Math.min(length, into.position() + PIECE_BYTES));
             if (channel.read(into, (long) start + into.position()) < 0) {
                 throw new EOFException("the file became shorter");
             }
@@ -143,7 +168,7 @@ public final class FolderStore implements ObjectStore {
     /** Folders stay, as somebody may be writing into them. */
     @Override
     public void delete(List<String> keys) throws IOException {
-        requireRoot();
+        require(root);
         for (String key : keys) {
             Files.deleteIfExists(path(key));
         }

@@ -4,19 +4,21 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.InterruptedIOException;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.stream.Collectors;
-import software.amazon.awssdk.core.ResponseInputStream;
 import software.amazon.awssdk.core.exception.AbortedException;
 import software.amazon.awssdk.core.exception.ApiCallAttemptTimeoutException;
 import software.amazon.awssdk.core.exception.ApiCallTimeoutException;
 import software.amazon.awssdk.core.exception.SdkClientException;
 import software.amazon.awssdk.core.exception.SdkException;
 import software.amazon.awssdk.core.sync.ResponseTransformer;
+import software.amazon.awssdk.http.Abortable;
 import software.amazon.awssdk.services.s3.S3Client;
 import software.amazon.awssdk.services.s3.model.DeleteObjectsResponse;
 import software.amazon.awssdk.services.s3.model.GetObjectResponse;
 import software.amazon.awssdk.services.s3.model.ObjectIdentifier;
+import software.amazon.awssdk.services.s3.model.S3Error;
 import software.amazon.awssdk.services.s3.model.S3Exception;
 
 /** A bucket. */
@@ -25,6 +27,10 @@ public final class S3Store implements ObjectStore {
     private static final int BEYOND_THE_END = 416;
     private static final int TIMEOUT = 408;
     private static final int TOO_MANY = 429;
+    /** What a deletion of many may say of one of them; all else, as a right that is missing, lasts. */
+    private static final Set<String> PASSING = Set.of(
+        "InternalError", "InternalServerError", "OperationAborted", "RequestTimeout", "ServiceUnavailable", "SlowDown",
+        "Throttling", "ThrottlingException", "TooManyRequests");
 
     private final S3Client client;
     private final S3Settings settings;
@@ -119,7 +125,8 @@ public final class S3Store implements ObjectStore {
     private static byte[] limited(InputStream stream, int bytesMax) throws IOException {
         byte[] found = stream.readNBytes(bytesMax);
         if (found.length == bytesMax && stream.read() >= 0) {
-            if (stream instanceof ResponseInputStream<?> response) {
+            // Closed alone, it would read to its end, so that the connection can be used again.
+            if (stream instanceof Abortable response) {
                 response.abort();
             }
             return new byte[bytesMax + 1];
@@ -134,11 +141,12 @@ public final class S3Store implements ObjectStore {
             delete -> delete.bucket(settings.bucket()).delete(these -> these.objects(all).quiet(true))
                 .overrideConfiguration(S3Clients.within(settings.deleteMs()))));
         if (done.hasErrors() && !done.errors().isEmpty()) {
-            String failed = done.errors().stream()
-                .filter(one -> !"NoSuchKey".equals(one.code()))
-                .map(one -> one.key() + ": " + one.code()).collect(Collectors.joining(", "));
+            List<S3Error> failed = done.errors().stream().filter(one -> !"NoSuchKey".equals(one.code())).toList();
             if (!failed.isEmpty()) {
-                throw new TransientException("DELETE " + failed, null);
+                String message = "DELETE " + failed.stream()
+                    .map(one -> one.key() + ": " + one.code()).collect(Collectors.joining(", "));
+                boolean isPassing = failed.stream().allMatch(one -> PASSING.contains(String.valueOf(one.code())));
+                throw isPassing ? new TransientException(message, null) : new IOException(message);
             }
         }
     }
