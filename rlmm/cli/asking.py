@@ -18,8 +18,8 @@ from rlmm.metadata.ids import TopicIdPartition
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
 
-    from rlmm.cli.answer import Answer
-    from rlmm.cli.partly_ready import Holds
+    from rlmm.cli.answers.answer import Answer
+    from rlmm.cli.partly.ready import Holds
     from rlmm.cli.source_options import Asked
     from rlmm.inspection.moment import Moment, PartitionSummary
     from rlmm.inspection.replaying import Bound, Progress
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rlmm.sources.protocol import Source
 
     Ask = Callable[["Looking"], Awaitable[Answer]]
-    """A question; see `rlmm.cli.answer`."""
+    """A question; see `rlmm.cli.answers.answer`."""
 
 _log = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ class Looking:
         Every user partition that is known now in *places*, or in all; where not all are ready, in
         those that are, as long as *label* names one there. Raises `NotReady` if it does not.
         """
-        from rlmm.cli.partly_ready import knows, of_ready  # noqa: PLC0415  # as above
+        from rlmm.cli.partly.ready import knows, of_ready  # noqa: PLC0415  # as above
 
         now = partial(self.source.now, wait_s=self.wait_s, progress=self.progress)
         return await (await of_ready(self, now, knows(label.names), places)).user_partitions()
@@ -126,7 +126,7 @@ class Looking:
         there for: a note says so where that is not every one. Raises `NotReady` where it is not
         known as far as that.
         """
-        from rlmm.cli.partly_assigned import of_assigned  # noqa: PLC0415  # as above
+        from rlmm.cli.partly.assigned import of_assigned  # noqa: PLC0415  # as above
 
         return await (of_assigned(self) if places is None else self.whole(places))
 
@@ -149,7 +149,7 @@ class Looking:
         The state that is meant, of all metadata partitions; where not all are ready, of those that
         are, as long as that *holds* what is asked for. Raises `NotReady` if it does not.
         """
-        from rlmm.cli.partly_ready import of_ready  # noqa: PLC0415  # as above
+        from rlmm.cli.partly.ready import of_ready  # noqa: PLC0415  # as above
 
         return await of_ready(self, self.whole, holds)
 

@@ -80,7 +80,7 @@ def check(asked: Asked, **limits: Any) -> None:
       rlmm check --max-lag 1m --max-copy-age 2h --output json
       rlmm check --sidecar rlmm.example:7407 --token-file token --max-snapshot-age 1d
     """
-    from rlmm.cli.check_answer import check_answer  # noqa: PLC0415  # not for help, completion
+    from rlmm.cli.answers.check import check_answer  # noqa: PLC0415  # not for help, completion
     from rlmm.inspection.watchdog import Thresholds  # noqa: PLC0415  # as above
 
     thresholds = Thresholds(

@@ -61,7 +61,7 @@ def diff(
       rlmm diff --from 7:1200 --to 7:1350
       rlmm diff --from -7d --summary --output csv
     """
-    from rlmm.cli.diff_answer import diff_answer  # noqa: PLC0415  # not for help and completion
+    from rlmm.cli.answers.diff import diff_answer  # noqa: PLC0415  # not for help and completion
     from rlmm.inspection.selection import partition_filter  # noqa: PLC0415
 
     answer(

@@ -34,6 +34,6 @@ def doctor(asked: Asked, strict: bool) -> None:
       rlmm doctor --bootstrap-server kafka:9092
       rlmm doctor --bootstrap-server kafka:9092 --command-config client.properties --output json
     """
-    from rlmm.cli.doctor_answer import doctor_answer  # noqa: PLC0415  # not for help, completion
+    from rlmm.cli.answers.doctor import doctor_answer  # noqa: PLC0415  # not for help, completion
 
     answer(asked, partial(doctor_answer, is_strict=strict))

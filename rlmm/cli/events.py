@@ -97,7 +97,7 @@ def events(
       rlmm events --partition 7 --from 1200 --limit 20
       rlmm events --state copy_segment_finished --broker 3 --log-dirs copies/ --output csv
     """
-    from rlmm.cli.events_answer import Asking, events_answer  # noqa: PLC0415  # not for help
+    from rlmm.cli.answers.events import Asking, events_answer  # noqa: PLC0415  # not for help
 
     asking = Asking(_filter_of(**meant), places, begin, to, limit, follow, not no_verdicts)
     answer(asked, partial(events_answer, asking=asking))

@@ -87,12 +87,12 @@ def explain(
         raise click.UsageError("--check-objects and --store belong together: where to look.")
     if not check_objects and (read_objects or any(bucket[name] for name in _OF_BUCKETS)):
         raise click.UsageError("Without --check-objects no store is looked into.")
-    from rlmm.cli.explain_answer import Asking, explain_answer  # noqa: PLC0415  # not for help
+    from rlmm.cli.answers.explain import Asking, explain_answer  # noqa: PLC0415  # not for help
 
     kept = None
     if check_objects:
         try:
-            from rlmm.cli.tier_objects import StoreAsked  # noqa: PLC0415  # needs its extras
+            from rlmm.cli.tier.objects import StoreAsked  # noqa: PLC0415  # needs its extras
         except ImportError as error:
             raise click.UsageError(f"--check-objects needs rlmm[tiering,s3]: {error}.") from error
         kept = StoreAsked(

@@ -64,7 +64,7 @@ def history(
       rlmm history orders-3 --from -7d --last 50
       rlmm history orders-3 --log-dirs copies/ --output jsonl | jq 'select(.verdict=="rejected")'
     """
-    from rlmm.cli.history_answer import history_answer  # noqa: PLC0415  # not for help
+    from rlmm.cli.answers.history import history_answer  # noqa: PLC0415  # not for help
 
     subject = what or segment_id
     if subject is None or (what and segment_id):

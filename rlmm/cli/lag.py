@@ -44,7 +44,7 @@ def lag(asked: Asked, topic: str | None, rate_window: int, shows_disks: bool) ->
       rlmm lag --bootstrap-server kafka:9092 --topic 'orders.*' --output csv
       rlmm lag --bootstrap-server kafka:9092 --disks
     """
-    from rlmm.cli.lag_answer import lag_answer  # noqa: PLC0415  # not for help, completion
+    from rlmm.cli.answers.lag import lag_answer  # noqa: PLC0415  # not for help, completion
 
     answer(
         asked,
@@ -71,6 +71,6 @@ def offsets(asked: Asked, topic: str | None) -> None:
       rlmm offsets --topic orders --at -1d
       rlmm offsets --bootstrap-server kafka:9092 --output tsv --no-headers
     """
-    from rlmm.cli.lag_answer import offsets_answer  # noqa: PLC0415  # not for help, completion
+    from rlmm.cli.answers.lag import offsets_answer  # noqa: PLC0415  # not for help, completion
 
     answer(asked, partial(offsets_answer, topic=topic))

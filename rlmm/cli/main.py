@@ -44,11 +44,11 @@ SUBCOMMANDS = {
     "rehearse-compaction": "rlmm.cli.rehearse_compaction:rehearse_compaction",
     "segments": "rlmm.cli.segments:segments",
     "serve": "rlmm.cli.serve:serve_command",
-    "snapshot": "rlmm.cli.snapshot_write:snapshot",
+    "snapshot": "rlmm.cli.snapshot.write:snapshot",
     "status": "rlmm.cli.status:status",
     "stuck": "rlmm.cli.stuck:stuck",
     "support-bundle": "rlmm.cli.support_bundle:support_bundle",
-    "tier": "rlmm.cli.tier:tier",
+    "tier": "rlmm.cli.tier.command:tier",
     "usage": "rlmm.cli.usage:usage",
     "verify": "rlmm.cli.verify:verify",
 }

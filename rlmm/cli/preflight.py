@@ -38,7 +38,7 @@ def reassign(asked: Asked, topic: str, partitions: str | None, to_brokers: str |
       rlmm preflight reassign orders --bootstrap-server kafka:9092
       rlmm preflight reassign orders --partitions 3 --to-brokers 4,5 --bootstrap-server kafka:9092
     """
-    from rlmm.cli.preflight_answer import reassign_answer  # noqa: PLC0415  # not for help
+    from rlmm.cli.answers.preflight import reassign_answer  # noqa: PLC0415  # not for help
 
     answer(
         asked,
@@ -63,6 +63,6 @@ def delete(asked: Asked, topic: str) -> None:
       rlmm preflight delete orders
       rlmm preflight delete orders --bootstrap-server kafka:9092
     """
-    from rlmm.cli.preflight_answer import delete_answer  # noqa: PLC0415  # not for help
+    from rlmm.cli.answers.preflight import delete_answer  # noqa: PLC0415  # not for help
 
     answer(asked, partial(delete_answer, topic=topic))

@@ -50,7 +50,7 @@ def rehearse_compaction(
       rlmm rehearse-compaction --log-dirs /copies/broker-1 --retention 90d
       rlmm rehearse-compaction --partitions 3 --segments --output csv
     """
-    from rlmm.cli.rehearsal_answer import rehearsal_answer  # noqa: PLC0415  # not for help
+    from rlmm.cli.answers.rehearsal import rehearsal_answer  # noqa: PLC0415  # not for help
 
     answer(
         asked,

@@ -98,7 +98,7 @@ def list_command(asked: Asked, *, order: str | None, limit: int | None, **meant:
       rlmm segments list --from -7d --output csv > week.csv
       rlmm segments list --at 2026-01-31T14:05:00Z --output json
     """
-    from rlmm.cli.segments_answer import list_answer  # noqa: PLC0415  # not for help
+    from rlmm.cli.answers.segments import list_answer  # noqa: PLC0415  # not for help
 
     answer(asked, partial(list_answer, wanted=_filter_of(**meant), order=order, limit=limit))
 
@@ -147,7 +147,7 @@ def describe_command(
       rlmm segments describe -- -BESExQVFhcYGRobHB0eHw
       rlmm segments describe --segment-id=-BESExQVFhcYGRobHB0eHw --output yaml
     """
-    from rlmm.cli.segment_answer import describe_answer  # noqa: PLC0415  # not for help
+    from rlmm.cli.answers.segment import describe_answer  # noqa: PLC0415  # not for help
 
     label = segment or segment_id
     if label is None or (segment and segment_id):
@@ -188,7 +188,7 @@ def find_command(
       rlmm segments find orders-3 --time 2026-01-31T14:05:00Z
       rlmm segments find AAECAwQFBgcICQoLDA0ODw:orders-3 --time -7d --output json
     """
-    from rlmm.cli.segment_answer import find_answer  # noqa: PLC0415  # not for help
+    from rlmm.cli.answers.segment import find_answer  # noqa: PLC0415  # not for help
 
     if (offset is None) == (time_ms is None):
         raise click.UsageError("Say what to find, with --offset or with --time.")

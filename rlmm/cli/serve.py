@@ -21,7 +21,7 @@ from rlmm.cli.config import source_options
 from rlmm.cli.data_folder import DataFolder
 from rlmm.cli.main import error_line
 from rlmm.cli.reloading import EarlySignals, Reloading
-from rlmm.cli.snapshot_asking import Reports
+from rlmm.cli.snapshot.asking import Reports
 from rlmm.config.process import Mode
 from rlmm.errors import ConfigError, RlmmError, StopTimedOut
 from rlmm.http.sources import Sources as Shown

@@ -40,7 +40,7 @@ def status(asked: Asked, *, watch: bool, interval: int) -> None:
       rlmm status --log-dirs copies/ --wide
       rlmm status --watch --interval 5s
     """
-    from rlmm.cli.status_answer import WatchedStatus, status_answer  # noqa: PLC0415  # not for help
+    from rlmm.cli.answers.status import WatchedStatus, status_answer  # noqa: PLC0415  # not for help
 
     if watch:
         from rlmm.cli.watching import watch as keep_looking  # noqa: PLC0415

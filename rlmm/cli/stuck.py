@@ -57,7 +57,7 @@ def stuck(
       rlmm stuck --bootstrap-server kafka:9092 --command-config client.properties
       rlmm stuck --at -1d --output json
     """
-    from rlmm.cli.stuck_answer import stuck_answer  # noqa: PLC0415  # not for help and completion
+    from rlmm.cli.answers.stuck import stuck_answer  # noqa: PLC0415  # not for help and completion
 
     answer(
         asked,

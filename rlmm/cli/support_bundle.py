@@ -54,7 +54,7 @@ def support_bundle(
       rlmm support-bundle --bootstrap-server kafka:9092 --file /tmp/case-17.tar.gz
       rlmm support-bundle --log-dirs /copies/broker-1 --keep-names
     """
-    from rlmm.cli.bundle_answer import bundle_answer  # noqa: PLC0415  # not for help, completion
+    from rlmm.cli.answers.bundle import bundle_answer  # noqa: PLC0415  # not for help, completion
 
     answer(
         asked,

@@ -76,7 +76,7 @@ def usage(
       rlmm usage --bootstrap-server kafka:9092 --due-within 7d
       rlmm usage --price-gib-month 0.023 --price-put-thousand 0.005 --output csv
     """
-    from rlmm.cli.usage_answer import usage_answer  # noqa: PLC0415  # not for help, completion
+    from rlmm.cli.answers.usage import usage_answer  # noqa: PLC0415  # not for help, completion
 
     answer(
         asked,

@@ -41,7 +41,7 @@ def verify(asked: Asked, topic: str | None, strict: bool, no_history: bool) -> N
       rlmm verify --log-dirs /copies/broker-1 --log-dirs /copies/broker-2
       rlmm verify --at 2026-01-31T14:05:00Z --output json
     """
-    from rlmm.cli.verify_answer import verify_answer  # noqa: PLC0415  # not for help, completion
+    from rlmm.cli.answers.verify import verify_answer  # noqa: PLC0415  # not for help, completion
 
     answer(
         asked,

@@ -25,7 +25,7 @@ from rlmm.views.values import iso_time
 if TYPE_CHECKING:
     from rich.live import Live
 
-    from rlmm.cli.answer import Answer
+    from rlmm.cli.answers.answer import Answer
     from rlmm.cli.asking import Ask
     from rlmm.cli.printing.settings import PrintSettings
     from rlmm.cli.source_options import Asked

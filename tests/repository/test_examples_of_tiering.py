@@ -14,8 +14,8 @@ import click
 import pytest
 import yaml
 
-from rlmm.cli.tier import tier
-from rlmm.cli.tier_options import request_of
+from rlmm.cli.tier.command import tier
+from rlmm.cli.tier.options import request_of
 from tests.support import tree
 
 if TYPE_CHECKING:

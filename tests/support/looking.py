@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from click.testing import Result
 
-    from rlmm.cli.answer import Answer
+    from rlmm.cli.answers.answer import Answer
     from rlmm.inspection.cluster import Cluster
     from rlmm.inspection.moment import Moment
     from rlmm.inspection.replaying import Progress, ReadableLog

@@ -68,7 +68,7 @@ class Command:
 
 def said_on_stderr(result: Result) -> list[str]:
     """Lines on standard error, but for how far a job is, and that a service is tried again."""
-    told = ("rlmm.cli.tier_progress", "broker_adapter.link")
+    told = ("rlmm.cli.tier.progress", "broker_adapter.link")
     return [line for line in result.stderr.splitlines() if not any(one in line for one in told)]
 
 

@@ -231,8 +231,8 @@ def drive(asked: dict[str, Any]) -> None:
 
 def main() -> None:
     """Start a driver for each line."""
-    from rlmm.cli import tier  # noqa: F401, PLC0415 - once for all of them
     from rlmm.cli.care import expire  # noqa: F401, PLC0415
+    from rlmm.cli.tier import command  # noqa: F401, PLC0415 - once for all of them
     from rlmm.log import files  # noqa: F401, PLC0415
 
     for line in sys.stdin:

@@ -9,15 +9,15 @@ import click
 
 from rlmm.cli.care.options import care_options
 from rlmm.cli.main import EXIT_FOUND
-from rlmm.cli.tier_around import (
+from rlmm.cli.tier.around import (
     ending_signals,
     quiet_log,
     require_new,
     stopping_signals,
     told_and_kept,
 )
-from rlmm.cli.tier_examples import ending
-from rlmm.cli.tier_progress import progress_line
+from rlmm.cli.tier.examples import ending
+from rlmm.cli.tier.progress import progress_line
 from rlmm.cli.variables import SaidAloud
 from rlmm.errors import ConfigError
 from spark_tiering.care.backup.exporting import export_backup

@@ -11,9 +11,9 @@ import click
 from rlmm.cli.amounts import POSITION, SIZE, TIME
 from rlmm.cli.care.options import care_options
 from rlmm.cli.main import EXIT_FOUND
-from rlmm.cli.tier_around import quiet_log, require_new, stopping_signals, told_and_kept
-from rlmm.cli.tier_examples import ending
-from rlmm.cli.tier_progress import progress_line
+from rlmm.cli.tier.around import quiet_log, require_new, stopping_signals, told_and_kept
+from rlmm.cli.tier.examples import ending
+from rlmm.cli.tier.progress import progress_line
 from rlmm.cli.variables import CalledAsFlag, SaidAloud
 from rlmm.errors import ConfigError
 from spark_tiering.care.expire.job import expire

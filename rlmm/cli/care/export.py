@@ -12,10 +12,10 @@ from rlmm.cli.amounts import MOMENT, WHEN
 from rlmm.cli.care.export_question import asked_question, named_plan
 from rlmm.cli.care.options import care_options
 from rlmm.cli.main import EXIT_FOUND
-from rlmm.cli.tier_around import quiet_log, require_new, told_and_kept
-from rlmm.cli.tier_examples import ending
-from rlmm.cli.tier_options import flags_given
-from rlmm.cli.tier_progress import progress_line
+from rlmm.cli.tier.around import quiet_log, require_new, told_and_kept
+from rlmm.cli.tier.examples import ending
+from rlmm.cli.tier.options import flags_given
+from rlmm.cli.tier.progress import progress_line
 from rlmm.cli.variables import CalledAsFlag
 from rlmm.errors import ConfigError
 from rlmm.inspection.replaying import Bound

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rlmm.cli.tier_options import flags_given
+from rlmm.cli.tier.options import flags_given
 from rlmm.errors import ConfigError, InvalidArgument
 from rlmm.inspection.selection import parse_partition
 from spark_tiering.frozen.plan_files import require_plan

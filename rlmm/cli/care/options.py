@@ -14,7 +14,7 @@ import click
 
 from rlmm.cli.output import OUTPUTS
 from rlmm.cli.source_options import asked_of, source_flags
-from rlmm.cli.tier_options import engine_of, running_flags, store_flags, store_of, topic_flags
+from rlmm.cli.tier.options import engine_of, running_flags, store_flags, store_of, topic_flags
 from rlmm.cli.variables import CalledAsFlag
 from rlmm.errors import ConfigError
 from spark_tiering.care.request import CareRequest

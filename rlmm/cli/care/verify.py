@@ -10,9 +10,9 @@ import click
 
 from rlmm.cli.care.options import care_options
 from rlmm.cli.main import EXIT_FOUND
-from rlmm.cli.tier_around import quiet_log, require_new, stopping_signals, told_and_kept
-from rlmm.cli.tier_examples import ending
-from rlmm.cli.tier_progress import progress_line
+from rlmm.cli.tier.around import quiet_log, require_new, stopping_signals, told_and_kept
+from rlmm.cli.tier.examples import ending
+from rlmm.cli.tier.progress import progress_line
 from rlmm.cli.variables import CalledAsFlag
 from spark_tiering.care.opening import only_looking, open_tier, require_begun
 from spark_tiering.care.verify.settings import Sample, VerifyOptions

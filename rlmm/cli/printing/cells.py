@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rlmm.cli.answer import Form
+from rlmm.cli.answers.answer import Form
 from rlmm.inspection.durations import duration_text
 from rlmm.views.values import iso_time
 

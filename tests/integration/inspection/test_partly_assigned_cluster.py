@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.assignment import Assignment, place_of
+from rlmm.cli.answers.lag import lag_answer, offsets_answer
+from rlmm.cli.answers.preflight import reassign_answer
 from rlmm.cli.asking import Looking
-from rlmm.cli.lag_answer import lag_answer, offsets_answer
-from rlmm.cli.preflight_answer import reassign_answer
 from rlmm.errors import NotReady
 from rlmm.inspection.cluster import LogDir, PartitionPlace, TopicFacts
 from rlmm.inspection.standing import NOT_ASSIGNED

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.cli.snapshot_asking import REPORT
+from rlmm.cli.snapshot.asking import REPORT
 from rlmm.folder_lock import LOCK
 from rlmm.planning import SNAPSHOT_FOLDER
 from tests.support.serving import DEADLINE_S, FOLDER, PLACES, READY, fill, serving

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.explain_answer import Asking, explain_answer
-from rlmm.cli.tier_objects import StoreAsked, checked_of
+from rlmm.cli.answers.explain import Asking, explain_answer
+from rlmm.cli.tier.objects import StoreAsked, checked_of
 from rlmm.errors import ConfigError
 from rlmm.inspection.explain_kinds import OBJECT_UNKNOWN
 from rlmm.inspection.selection import parse_position

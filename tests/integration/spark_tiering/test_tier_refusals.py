@@ -186,7 +186,7 @@ def test_bad_input_when_given_then_is_one_line_and_nothing_is_published(
     bad = case(tier.place)
     monkeypatch.setattr("spark_tiering.engines.session.find_java", _no_java)
     monkeypatch.setattr(
-        "rlmm.cli.tier_options.SidecarAccess", partial(SidecarAccess, timeout_ms=200)
+        "rlmm.cli.tier.options.SidecarAccess", partial(SidecarAccess, timeout_ms=200)
     )
     before = trees(tier.place)
     result = tier.run(*bad.more, **bad.changes)

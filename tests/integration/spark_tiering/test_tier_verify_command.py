@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.tier_examples import EXAMPLES
+from rlmm.cli.tier.examples import EXAMPLES
 from rlmm.inspection import tier_kinds
 from rlmm.metadata.codec.encoding import encode
 from rlmm.metadata.events import SegmentUpdate

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from rlmm.cli import main
-from rlmm.cli.answer import Answer, Column
+from rlmm.cli.answers.answer import Answer, Column
 from rlmm.cli.asking import Looking, answer
 from rlmm.cli.source_options import at_option, output_options, source_options
 from rlmm.errors import (

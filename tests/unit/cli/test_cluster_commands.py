@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.bundle_answer import bundle_answer
-from rlmm.cli.lag_answer import lag_answer, offsets_answer
-from rlmm.cli.preflight_answer import delete_answer, reassign_answer
+from rlmm.cli.answers.bundle import bundle_answer
+from rlmm.cli.answers.lag import lag_answer, offsets_answer
+from rlmm.cli.answers.preflight import delete_answer, reassign_answer
 from rlmm.errors import ConfigError, InvalidArgument
 from rlmm.inspection.cluster import LogDir, PartitionOffsets, PartitionPlace, TopicFacts
 from tests.support.builders import TOPIC_ID, finished, started, tp
@@ -23,7 +23,7 @@ from tests.support.told_cluster import ToldCluster, settings
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rlmm.cli.answer import Answer
+    from rlmm.cli.answers.answer import Answer
 
 DAY_MS = 86_400_000
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.events_answer import Asking, events_answer
+from rlmm.cli.answers.events import Asking, events_answer
 from rlmm.errors import ConfigError, InvalidArgument, LogTruncated
 from rlmm.inspection.event_filter import EventFilter, EventKind
 from rlmm.inspection.replaying import Bound

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.explain_answer import Asking, explain_answer
+from rlmm.cli.answers.explain import Asking, explain_answer
 from rlmm.errors import NotPermitted, NotReady
 from rlmm.inspection.cluster import PartitionOffsets, TopicFacts
 from rlmm.inspection.replaying import Bound
@@ -30,7 +30,7 @@ from tests.support.schemas import require_valid
 from tests.support.told_cluster import ToldCluster, settings
 
 if TYPE_CHECKING:
-    from rlmm.cli.answer import Answer
+    from rlmm.cli.answers.answer import Answer
     from rlmm.cli.asking import Looking
 
 AGAIN = tp(topic_id=Uuid.of(7, 7))

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.check_answer import check_answer
-from rlmm.cli.doctor_answer import doctor_answer
-from rlmm.cli.lag_answer import offsets_answer
-from rlmm.cli.preflight_answer import delete_answer
-from rlmm.cli.rehearsal_answer import rehearsal_answer
-from rlmm.cli.stuck_answer import stuck_answer
-from rlmm.cli.usage_answer import usage_answer
-from rlmm.cli.verify_answer import verify_answer
+from rlmm.cli.answers.check import check_answer
+from rlmm.cli.answers.doctor import doctor_answer
+from rlmm.cli.answers.lag import offsets_answer
+from rlmm.cli.answers.preflight import delete_answer
+from rlmm.cli.answers.rehearsal import rehearsal_answer
+from rlmm.cli.answers.stuck import stuck_answer
+from rlmm.cli.answers.usage import usage_answer
+from rlmm.cli.answers.verify import verify_answer
 from rlmm.errors import ConfigError, InvalidArgument
 from rlmm.inspection.cluster import LogDir, PartitionOffsets, PartitionPlace, Rights, TopicFacts
 from rlmm.inspection.replaying import Bound
@@ -28,7 +28,7 @@ from tests.support.told_cluster import ToldCluster, settings
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from rlmm.cli.answer import Answer
+    from rlmm.cli.answers.answer import Answer
     from rlmm.cli.asking import Looking
     from rlmm.metadata.ids import TopicIdPartition
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.check_answer import check_answer
-from rlmm.cli.doctor_answer import doctor_answer
-from rlmm.cli.lag_answer import lag_answer, offsets_answer
-from rlmm.cli.preflight_answer import delete_answer, reassign_answer
-from rlmm.cli.rehearsal_answer import rehearsal_answer
-from rlmm.cli.stuck_answer import stuck_answer
-from rlmm.cli.usage_answer import usage_answer
-from rlmm.cli.verify_answer import verify_answer
+from rlmm.cli.answers.check import check_answer
+from rlmm.cli.answers.doctor import doctor_answer
+from rlmm.cli.answers.lag import lag_answer, offsets_answer
+from rlmm.cli.answers.preflight import delete_answer, reassign_answer
+from rlmm.cli.answers.rehearsal import rehearsal_answer
+from rlmm.cli.answers.stuck import stuck_answer
+from rlmm.cli.answers.usage import usage_answer
+from rlmm.cli.answers.verify import verify_answer
 from rlmm.inspection.cluster import LogDir, PartitionOffsets, PartitionPlace, TopicFacts
 from rlmm.inspection.watchdog import Thresholds
 from rlmm.log.memory import MemoryLog
@@ -26,7 +26,7 @@ from tests.support.schemas import require_valid
 from tests.support.told_cluster import ToldCluster, settings
 
 if TYPE_CHECKING:
-    from rlmm.cli.answer import Answer
+    from rlmm.cli.answers.answer import Answer
     from rlmm.cli.asking import Looking
     from rlmm.metadata.segment import SegmentMetadata
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.history_answer import history_answer
+from rlmm.cli.answers.history import history_answer
 from rlmm.errors import InvalidArgument, NotFound
 from rlmm.inspection.replaying import Bound
 from rlmm.inspection.selection import At, PartitionLabel, SegmentLabel, parse_subject

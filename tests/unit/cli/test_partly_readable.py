@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.assignment import Assignment, place_of
+from rlmm.cli.answers.explain import Asking, explain_answer
+from rlmm.cli.answers.history import history_answer
 from rlmm.cli.asking import Looking
-from rlmm.cli.explain_answer import Asking, explain_answer
-from rlmm.cli.history_answer import history_answer
-from rlmm.cli.partly_readable import readable
+from rlmm.cli.partly.readable import readable
 from rlmm.errors import LogNotPermitted, LogUnavailable, NotReady
 from rlmm.inspection.cluster import TopicFacts
 from rlmm.inspection.selection import parse_position, parse_subject

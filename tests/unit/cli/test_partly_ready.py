@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from rlmm.assignment import Assignment, place_of
+from rlmm.cli.answers.segment import find_answer
 from rlmm.cli.asking import Looking
-from rlmm.cli.segment_answer import find_answer
 from rlmm.errors import LogUnavailable, NotReady
 from rlmm.inspection.selection import parse_partition, parse_topic_partitions
 from rlmm.metadata.segment import PartitionDeleteState

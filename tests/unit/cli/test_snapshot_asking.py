@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.cli import snapshot_asking
-from rlmm.cli.snapshot_asking import REPORTS_MAX, Reports, ask
+from rlmm.cli.snapshot import asking as snapshot_asking
+from rlmm.cli.snapshot.asking import REPORTS_MAX, Reports, ask
 from rlmm.engines import Asked
 from rlmm.errors import ConfigError, NotReady
 from rlmm.folder_lock import folder_lock

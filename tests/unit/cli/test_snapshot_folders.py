@@ -298,7 +298,7 @@ def test_import_when_asked_for_snapshots_meanwhile_then_goes_on(
         seen.append(signal.getsignal(signal.SIGUSR1))
         return Transferred()
 
-    monkeypatch.setattr("rlmm.cli.snapshot.import_from", import_from)
+    monkeypatch.setattr("rlmm.cli.snapshot.command.import_from", import_from)
     try:
         assert run("import", tmp_path / "source", data).exit_code == 0
     finally:
@@ -353,7 +353,7 @@ def test_import_when_nobody_holds_the_folder_then_holds_it_meanwhile(
             tried.append(str(error))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rlmm.cli.snapshot.import_from", import_from)
+    monkeypatch.setattr("rlmm.cli.snapshot.command.import_from", import_from)
     assert run("import", tmp_path / "source", data).exit_code == main.EXIT_INTERRUPTED
     assert "in use by process" in tried[0]
     with folder_lock(data):

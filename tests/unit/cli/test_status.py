@@ -14,10 +14,10 @@ from rich.console import Console
 from rich.live import Live
 
 from rlmm.cli import main
+from rlmm.cli.answers.status import WatchedStatus, status_answer
 from rlmm.cli.printing.settings import PrintSettings
 from rlmm.cli.printing.writing import NobodyReads, Out
 from rlmm.cli.source_options import Asked
-from rlmm.cli.status_answer import WatchedStatus, status_answer
 from rlmm.cli.watching import Lines, View, keep_asking
 from rlmm.errors import ConfigError, SidecarUnavailable
 from rlmm.inspection.standing import PlaceStanding, Standing

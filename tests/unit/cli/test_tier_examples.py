@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 from rlmm.cli.care.options import care_request_of
 from rlmm.cli.main import cli
-from rlmm.cli.tier import CARE, tier
-from rlmm.cli.tier_examples import COLUMNS, EXAMPLES
-from rlmm.cli.tier_options import request_of, store_of
+from rlmm.cli.tier.command import CARE, tier
+from rlmm.cli.tier.examples import COLUMNS, EXAMPLES
+from rlmm.cli.tier.options import request_of, store_of
 from rlmm.cli.variables import SaidAloud
 from spark_tiering.sources.settings import LogDirSettings
 

@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from rlmm.cli.tier_options import (
+from rlmm.cli.tier.options import (
     DECIDED_BY_PLANS,
     StoreChoice,
     adopting,

@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from rlmm.cli import tier_progress
-from rlmm.cli.tier_progress import LINE_S, REDRAW_S, ProgressLine, progress_line
+from rlmm.cli.tier import progress as tier_progress
+from rlmm.cli.tier.progress import LINE_S, REDRAW_S, ProgressLine, progress_line
 from spark_tiering.run.progress import Progress
 
 CLEAR = "\r\x1b[2K"

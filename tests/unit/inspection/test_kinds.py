@@ -14,7 +14,7 @@ import pytest
 
 import rlmm.inspection
 from rlmm.cli.main import SUBCOMMANDS
-from rlmm.cli.tier import tier
+from rlmm.cli.tier.command import tier
 from rlmm.inspection.findings import Kind
 from rlmm.inspection.kinds import BY_COMMAND, KINDS
 from rlmm.inspection.verifying import broken_rules

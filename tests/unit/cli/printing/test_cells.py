@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlmm.cli.answer import Form
+from rlmm.cli.answers.answer import Form
 from rlmm.cli.printing.cells import cell, size_text, states_text, value_at
 from rlmm.inspection.durations import duration_text
 

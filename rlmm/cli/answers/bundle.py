@@ -13,13 +13,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rlmm import __version__
-from rlmm.cli.answer import Answer, Column, Form
+from rlmm.cli.answers.answer import Answer, Column, Form
+from rlmm.cli.answers.doctor import doctor_findings
+from rlmm.cli.answers.stuck import stuck_findings
+from rlmm.cli.answers.verify import verify_findings
 from rlmm.cli.config import plain
-from rlmm.cli.doctor_answer import doctor_findings
 from rlmm.cli.main import COMMANDS_OF_VARIABLES
 from rlmm.cli.shared_flags import is_of_commands
-from rlmm.cli.stuck_answer import stuck_findings
-from rlmm.cli.verify_answer import verify_findings
 from rlmm.config.loading import load
 from rlmm.errors import ConfigError, LogError, RlmmError
 from rlmm.inspection.redaction import Redaction

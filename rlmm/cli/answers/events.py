@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rlmm.cli.answer import Answer, Column, Form
-from rlmm.cli.event_text import EXTRAS, segment_or_partition, time_text, whole_text
-from rlmm.cli.partly_readable import readable
+from rlmm.cli.answers.answer import Answer, Column, Form
+from rlmm.cli.answers.event_text import EXTRAS, segment_or_partition, time_text, whole_text
+from rlmm.cli.partly.readable import readable
 from rlmm.cli.spans import first_offsets, looking_up_to, named_places, require_places
 from rlmm.errors import ConfigError, InvalidArgument, LogError
 from rlmm.inspection.standing import SourceKind
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
 
     from rlmm.cli.asking import Looking
-    from rlmm.cli.partly_readable import Readable
+    from rlmm.cli.partly.readable import Readable
     from rlmm.inspection.event_filter import EventFilter
     from rlmm.inspection.happened import Happened
     from rlmm.inspection.selection import At

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from rlmm.cli.snapshot_asking import REPORT
+from rlmm.cli.snapshot.asking import REPORT
 from rlmm.errors import ConfigError, FolderInUse
 from rlmm.folder_lock import LOCK, folder_lock, owner, snapshots_lock
 from rlmm.partition_log.names import LOCK as LOG_LOCK

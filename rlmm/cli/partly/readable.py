@@ -10,7 +10,7 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rlmm.cli.partly_ready import listed
+from rlmm.cli.partly.ready import listed
 from rlmm.errors import LogDamaged, LogError, LogUnavailable, NotReady
 from rlmm.inspection.standing import SourceKind
 

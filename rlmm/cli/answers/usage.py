@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.cli.answer import Answer, Column, Form
+from rlmm.cli.answers.answer import Answer, Column, Form
+from rlmm.cli.answers.stuck import is_chosen
 from rlmm.cli.heads import moment_head, partitions_in_place
-from rlmm.cli.partly_assigned import is_of_all
+from rlmm.cli.partly.assigned import is_of_all
 from rlmm.cli.printing.cells import size_text
-from rlmm.cli.stuck_answer import is_chosen
 from rlmm.errors import LogError
 from rlmm.inspection.durations import duration_text
 from rlmm.inspection.lag import lag_of, local_sizes

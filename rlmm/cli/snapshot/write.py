@@ -18,8 +18,8 @@ import click
 
 from rlmm.cli.config import config_options
 from rlmm.cli.main import EXIT_FOUND
-from rlmm.cli.snapshot import snapshot
-from rlmm.cli.snapshot_asking import ask, plain
+from rlmm.cli.snapshot.asking import ask, plain
+from rlmm.cli.snapshot.command import snapshot
 from rlmm.config.process import LogKind
 from rlmm.errors import ConfigError, NotReady
 from rlmm.folder_lock import folder_lock, owner_pid
@@ -28,7 +28,7 @@ from rlmm.planning import LOG_FOLDER, folder_of, observing, plans_of
 from rlmm.service import SNAPSHOT_SIGNAL
 
 if TYPE_CHECKING:
-    from rlmm.cli.snapshot_asking import Document
+    from rlmm.cli.snapshot.asking import Document
     from rlmm.config.loading import Loaded
 
 __all__ = ["snapshot"]

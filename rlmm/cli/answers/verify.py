@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rlmm.assignment import place_of
-from rlmm.cli.finding_answer import finding_answer
+from rlmm.cli.answers.finding import finding_answer
+from rlmm.cli.answers.stuck import is_chosen
 from rlmm.cli.heads import moment_head
-from rlmm.cli.stuck_answer import is_chosen
 from rlmm.errors import LogError, NotPermitted, UnknownPartition
 from rlmm.inspection.late_finishes import Copies
 from rlmm.inspection.lineage import finished_of, overlaps_in
@@ -29,7 +29,7 @@ from rlmm.metadata.verdicts import RejectReason
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from rlmm.cli.answer import Answer
+    from rlmm.cli.answers.answer import Answer
     from rlmm.cli.asking import Looking
     from rlmm.inspection.cluster import PartitionOffsets
     from rlmm.inspection.findings import Finding

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.cli.answer import Column, Form
+from rlmm.cli.answers.answer import Column, Form
 from rlmm.cli.printing.cells import NOTHING, partition_label, state_text
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rlmm.cli.answer import Answer, Column, Form
+from rlmm.cli.answers.answer import Answer, Column, Form
 from rlmm.cli.printing.cells import NOTHING, partition_label, size_text, state_text
 from rlmm.cli.spans import bound_from, looking_up_to, named_places, require_places
 from rlmm.errors import InvalidArgument

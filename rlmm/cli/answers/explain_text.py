@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rlmm.cli.event_text import time_text, whole_text
+from rlmm.cli.answers.event_text import time_text, whole_text
 from rlmm.cli.printing.cells import epochs_text, size_text, state_text
 from rlmm.inspection.durations import duration_text
 

@@ -9,10 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rlmm.assignment import place_of
-from rlmm.cli.answer import Answer, Column, Form
-from rlmm.cli.event_text import EXTRAS, time_text, whole_text
-from rlmm.cli.partly_readable import Readable, readable
-from rlmm.cli.segments_answer import segments_of
+from rlmm.cli.answers.answer import Answer, Column, Form
+from rlmm.cli.answers.event_text import EXTRAS, time_text, whole_text
+from rlmm.cli.answers.segments import segments_of
+from rlmm.cli.partly.readable import Readable, readable
 from rlmm.cli.spans import first_offsets, looking_up_to, named_places, require_places
 from rlmm.errors import InvalidArgument, NotFound, NotReady
 from rlmm.inspection.history import Chronicle, Sought

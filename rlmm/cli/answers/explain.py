@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from rlmm.cli.answer import Answer
-from rlmm.cli.explain_text import explain_text
-from rlmm.cli.finding_answer import COLUMNS
+from rlmm.cli.answers.answer import Answer
+from rlmm.cli.answers.explain_text import explain_text
+from rlmm.cli.answers.finding import COLUMNS
 from rlmm.cli.main import EXIT_FOUND
 from rlmm.cli.object_places import object_places
 from rlmm.cli.spans import require_places
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rlmm.cli.asking import Looking
-    from rlmm.cli.tier_objects import StoreAsked
+    from rlmm.cli.tier.objects import StoreAsked
     from rlmm.inspection.explaining import Explanation
     from rlmm.inspection.moment import PartitionSummary
     from rlmm.inspection.selection import PartitionLabel
@@ -308,7 +308,7 @@ async def _objects(
         return None, None
     if asking.store is None:
         return object_places(segment, asking.prefix), None
-    from rlmm.cli.tier_objects import check_objects  # noqa: PLC0415  # needs its extras
+    from rlmm.cli.tier.objects import check_objects  # noqa: PLC0415  # needs its extras
 
     prefix = asking.store.settings()[1]
     places = object_places(segment, prefix)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.cli.answer import Answer, Column, Form
+from rlmm.cli.answers.answer import Answer, Column, Form
+from rlmm.cli.answers.segments import COLUMNS as LIST_COLUMNS
+from rlmm.cli.answers.segments import segments_of
 from rlmm.cli.heads import moment_head
 from rlmm.cli.object_places import object_places, stored_fields
 from rlmm.cli.printing.cells import epochs_text, partition_label, size_text
-from rlmm.cli.segments_answer import COLUMNS as LIST_COLUMNS
-from rlmm.cli.segments_answer import segments_of
 from rlmm.errors import InvalidArgument, NotFound
 from rlmm.inspection.finding_segments import holding, newest_from
 from rlmm.inspection.segment_filter import SegmentFilter

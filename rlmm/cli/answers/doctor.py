@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.cli.finding_answer import finding_answer
+from rlmm.cli.answers.finding import finding_answer
 from rlmm.errors import ConfigError, LogError
 from rlmm.inspection.doctor import METADATA_TOPIC, Facts, examine
 from rlmm.records.batch import Batch, walk
@@ -13,7 +13,7 @@ from rlmm.records.damage import DamagedRecords
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rlmm.cli.answer import Answer
+    from rlmm.cli.answers.answer import Answer
     from rlmm.cli.asking import Looking
     from rlmm.inspection.cluster import Cluster, Setting, TopicFacts
     from rlmm.inspection.findings import Finding

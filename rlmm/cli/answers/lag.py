@@ -6,12 +6,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rlmm.assignment import place_of
-from rlmm.cli.answer import Answer, Column, Form
-from rlmm.cli.doctor_answer import required_cluster
+from rlmm.cli.answers.answer import Answer, Column, Form
+from rlmm.cli.answers.doctor import required_cluster
+from rlmm.cli.answers.stuck import is_chosen
 from rlmm.cli.heads import moment_head, partitions_in_place
-from rlmm.cli.partly_assigned import is_of_all
+from rlmm.cli.partly.assigned import is_of_all
 from rlmm.cli.printing.cells import size_text
-from rlmm.cli.stuck_answer import is_chosen
 from rlmm.inspection.durations import duration_text
 from rlmm.inspection.lag import disks, lag_of, local_sizes
 from rlmm.inspection.lineage import finished_of, lineage_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rlmm.cli.doctor_answer import required_cluster
-from rlmm.cli.finding_answer import finding_answer
+from rlmm.cli.answers.doctor import required_cluster
+from rlmm.cli.answers.finding import finding_answer
 from rlmm.cli.heads import moment_head, partitions_in_place
 from rlmm.errors import InvalidArgument, LogError, NotReady
 from rlmm.inspection.looking_up import look_up
@@ -21,7 +21,7 @@ from rlmm.metadata.ids import TopicIdPartition
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from rlmm.cli.answer import Answer
+    from rlmm.cli.answers.answer import Answer
     from rlmm.cli.asking import Looking
     from rlmm.inspection.cluster import Cluster
     from rlmm.inspection.moment import Moment

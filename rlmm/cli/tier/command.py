@@ -20,8 +20,8 @@ from rlmm.cli.amounts import POSITIVE_TIME
 from rlmm.cli.main import EXIT_FOUND
 from rlmm.cli.output import OUTPUTS, print_table
 from rlmm.cli.shared_flags import name_variables
-from rlmm.cli.tier_adopt import adopt_group, run_adopting
-from rlmm.cli.tier_around import (
+from rlmm.cli.tier.adopt import adopt_group, run_adopting
+from rlmm.cli.tier.around import (
     echo_plan,
     quiet_log,
     require_new,
@@ -30,8 +30,8 @@ from rlmm.cli.tier_around import (
     told_and_kept,
     warn_of,
 )
-from rlmm.cli.tier_examples import ending
-from rlmm.cli.tier_options import (
+from rlmm.cli.tier.examples import ending
+from rlmm.cli.tier.options import (
     DECIDED_BY_PLANS,
     StoreChoice,
     adopting,
@@ -40,7 +40,7 @@ from rlmm.cli.tier_options import (
     only_looking,
     store_options,
 )
-from rlmm.cli.tier_progress import progress_line
+from rlmm.cli.tier.progress import progress_line
 from rlmm.cli.variables import CalledAsFlag, SaidAloud
 from rlmm.clock import SYSTEM_CLOCK
 from rlmm.errors import ConfigError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.cli.answer import Answer, Column
+from rlmm.cli.answers.answer import Answer, Column
 from rlmm.cli.main import EXIT_FOUND
 from rlmm.inspection.findings import Severity
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.cli.answer import Answer, Column, Form
+from rlmm.cli.answers.answer import Answer, Column, Form
 from rlmm.cli.main import EXIT_FOUND
 from rlmm.errors import InvalidArgument, LogError
 from rlmm.inspection.compaction import FOR_EVER, LEVELS, Effect, Outlook, Topic, rehearse

@@ -13,10 +13,10 @@ import click
 
 from rlmm.cli.main import EXIT_FOUND
 from rlmm.cli.output import OUTPUTS
-from rlmm.cli.tier_around import echo_plan, quiet_log, require_new, stopping_signals, told_and_kept
-from rlmm.cli.tier_examples import ending
-from rlmm.cli.tier_options import adopting, job_options
-from rlmm.cli.tier_progress import progress_line
+from rlmm.cli.tier.around import echo_plan, quiet_log, require_new, stopping_signals, told_and_kept
+from rlmm.cli.tier.examples import ending
+from rlmm.cli.tier.options import adopting, job_options
+from rlmm.cli.tier.progress import progress_line
 from rlmm.errors import ConfigError, TopicBusy
 from spark_tiering.adopt.adoption import Listeners, abort, adopt, resume
 from spark_tiering.run.surroundings import open_surroundings

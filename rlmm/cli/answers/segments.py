@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from rlmm.cli.answer import Answer, Column, Form
+from rlmm.cli.answers.answer import Answer, Column, Form
 from rlmm.cli.heads import moment_head
-from rlmm.cli.partly_ready import knows
+from rlmm.cli.partly.ready import knows
 from rlmm.cli.printing.cells import partition_label, size_text, states_text
 from rlmm.errors import UnknownPartition
 from rlmm.inspection.segment_filter import Totals, sort_key

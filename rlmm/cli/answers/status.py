@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rlmm.cli.answer import Answer, Column, Form
+from rlmm.cli.answers.answer import Answer, Column, Form
 from rlmm.cli.printing.cells import size_text, states_text
 from rlmm.errors import NotReady
 from rlmm.inspection.durations import duration_text

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.cli.finding_answer import finding_answer
-from rlmm.cli.stuck_answer import stuck_findings
+from rlmm.cli.answers.finding import finding_answer
+from rlmm.cli.answers.stuck import stuck_findings
 from rlmm.inspection.watchdog import judge
 
 if TYPE_CHECKING:
-    from rlmm.cli.answer import Answer
+    from rlmm.cli.answers.answer import Answer
     from rlmm.cli.asking import Looking
     from rlmm.inspection.watchdog import Thresholds
 

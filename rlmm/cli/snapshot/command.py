@@ -18,7 +18,7 @@ import click
 
 from rlmm.cli.main import EXIT_FOUND
 from rlmm.cli.output import OUTPUTS, print_table
-from rlmm.cli.snapshot_folders import chosen_root, held_alone, root_to_fill, snapshot_roots
+from rlmm.cli.snapshot.folders import chosen_root, held_alone, root_to_fill, snapshot_roots
 from rlmm.errors import ConfigError, InvalidArgument, RlmmError, SnapshotError
 from rlmm.metadata.ids import Uuid
 from rlmm.service import SNAPSHOT_SIGNAL

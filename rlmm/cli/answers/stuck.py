@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rlmm.cli.finding_answer import finding_answer
+from rlmm.cli.answers.finding import finding_answer
 from rlmm.cli.heads import moment_head, partitions_in_place
 from rlmm.errors import InvalidArgument, LogError, NotPermitted
 from rlmm.inspection.replaying import Replay
@@ -18,7 +18,7 @@ from rlmm.metadata.verdicts import Rejected
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from rlmm.cli.answer import Answer
+    from rlmm.cli.answers.answer import Answer
     from rlmm.cli.asking import Looking
     from rlmm.inspection.findings import Finding
     from rlmm.inspection.happened import Happened

@@ -1,0 +1,1 @@
+"""How each command's answer is shaped for people and for programs: a module for each command."""

@@ -1,0 +1,1 @@
+"""What commands tell where a part of the metadata is all that can be read."""

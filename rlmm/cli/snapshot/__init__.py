@@ -1,0 +1,1 @@
+"""`rlmm snapshot`: its commands, and how a running service is asked."""
