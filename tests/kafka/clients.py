@@ -45,7 +45,7 @@ async def admin(login: Login) -> AsyncIterator[AIOKafkaAdminClient]:
 async def producer(login: Login) -> AsyncIterator[AIOKafkaProducer]:
     """A producer that waits for all replicas."""
     client = AIOKafkaProducer(
-        **login.for_aiokafka(), acks="all", request_timeout_ms=3_000, retry_backoff_ms=50
+        **login.for_aiokafka(), acks="all", request_timeout_ms=15_000, retry_backoff_ms=50
     )
     try:
         await client.start()

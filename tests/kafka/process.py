@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LEASH = "rlmm.kafka.Leash"
 TAIL_LINES = 40
-GRACE_S = 20.0
+GRACE_S = 60.0
 """How long a process that was asked to end may take before it is killed."""
 
 KILL_DEADLINE_S = 20.0

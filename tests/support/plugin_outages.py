@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from tests.support.plugin_traffic import Clients
 
 DEADLINE_S = 90.0
+PROMPT_S = 20.0
+"""In which a broker that is asked to stop has stopped, whatever its service does."""
 WRITTEN_A_STEP = 120
 """Some four segments."""
 STEADY_ROUNDS_MAX = 3
@@ -175,7 +177,7 @@ class Story:
         node = self.kafka.node
         self.clients.broker.clear()
         how = signal.SIGKILL if is_killed else signal.SIGTERM
-        status = await asyncio.to_thread(node.end, how)
+        status = await asyncio.to_thread(node.end, how, PROMPT_S)
         self.account.cut |= self.copies().open
         return status
 

@@ -1,7 +1,8 @@
 """
 A service that is away, knows nothing yet, or hangs, and what a stock broker makes of that.
 
-A broker that is asked to stop has 20 s, and a status of its own where that is not enough: `Node`.
+A broker that is asked to stop has some time, and a status of its own where that is not enough:
+`Node`.
 """
 
 from __future__ import annotations
