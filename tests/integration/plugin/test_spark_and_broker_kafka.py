@@ -26,6 +26,7 @@ from tests.support.operating_kafka import (
     written_by_jobs,
 )
 from tests.support.s3_servers import BUCKET, moto_server
+from tests.support.segment_copies import Copies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,8 +105,9 @@ async def test_bucket_when_broker_and_job_both_fill_it_then_everybody_reads_all_
     await kafka.create_topic(TOPIC, partitions=len(PARTITIONS), settings=SPOKEN_FOR)
     ledger = Ledger(TOPIC)
     traffic = Traffic(kafka.login, ledger, random.Random(2), partitions=len(PARTITIONS))
-    for _ in range(2):
+    for copies in (1, 2):
         await traffic.everything(8)
+        await no_copy_under_way(kafka, copies)
         kafka.restart_broker()
     await traffic.everything(8)
     await operator.adopt(TOPIC, operator.of_cluster)
@@ -153,6 +155,16 @@ async def test_bucket_when_the_brokers_retention_deletes_from_it_then_the_audit_
         assert await read(kafka.login, TOPIC, level, first=first) == ledger.expected(
             level, 0, first
         )
+
+
+async def no_copy_under_way(kafka: PluginKafka, finished_at_least: int) -> None:
+    """Wait until the broker pauses between two copies: one that its end cuts off stays open."""
+
+    def pauses() -> bool:
+        copies = Copies(kafka.metadata_events(TOPIC))
+        return len(copies.finished) >= finished_at_least and not copies.open
+
+    await until(pauses, "the broker pauses between two copies", deadline_s=TRIMMED_S)
 
 
 def finished(kafka: PluginKafka) -> int:
