@@ -132,7 +132,7 @@ class Follower:
             await self._pause(error)
         except LogTruncated as error:
             # A leader whose epochs do not fit its own records says so each time it is read.
-            self._disowned = max(self._disowned, self.progress().position)
+            self._disowned = max(self._disowned, self.progress().position or -1)
             self._give_up(str(error))
             await self._pause(error)
         except (LogNotPermitted, LogDamaged) as error:
@@ -148,6 +148,8 @@ class Follower:
     async def _begin(self) -> None:
         """Find out where to begin, and with what state, and capture the target."""
         asked_s, bounds = self._now(), await self._ask_bounds()
+        if bounds.next_offset < self._disowned:
+            self._disowned = -1  # it was cut: there is nothing that it could disown again
         async with self._applying:
             before = self._replay
             shard, history = await self._known_state(bounds)

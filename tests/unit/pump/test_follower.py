@@ -6,10 +6,11 @@ import asyncio
 import itertools
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rlmm.doorbell import Doorbell
-from rlmm.errors import LogTruncated
+from rlmm.errors import LogTruncated, LogUnavailable
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.progress import CaughtUp, Fact, FellBehind, History, Reassigned, Why
 from rlmm.pump.budget import Budget
@@ -225,6 +226,29 @@ async def test_log_when_it_disowns_the_same_position_each_time_then_is_read_at_g
         soon_s = read.log.disowned_s.setdefault(3, [])
         await until(lambda: len(soon_s) == 2)
         assert soon_s[1] - soon_s[0] <= 2 * pauses[0]
+
+
+def stands_at(follower: Follower, position: int) -> bool:
+    """Whether it has read so far."""
+    return follower.progress().position == position
+
+
+async def test_log_when_it_was_cut_then_later_troubles_are_waited_for_as_briefly_as_ever() -> None:
+    """Although the position that it disowned is not reached again."""
+    world = World()
+    world.store(*(started(number) for number in range(20)))
+    read = Read(world)
+    async with read.running() as follower:
+        await until(lambda: follower.progress().position == 20)
+        world.script.lose_tail(read.place, 10)
+        await until(lambda: follower.statistics().beginnings == 2)
+        now = asyncio.get_running_loop().time
+        for position in range(11, 16):
+            begun_s = now()
+            read.log.fails_reads.append(LogUnavailable("for a moment"))
+            world.store(started(f"later-{position}"))
+            await until(partial(stands_at, follower, position))
+            assert now() - begun_s < 1
 
 
 async def test_state_that_is_frozen_then_is_that_of_one_position() -> None:
