@@ -27,7 +27,7 @@ demo: setup ## the main job, on a fresh machine, in nine screens: a broker, copi
 test-fast: setup ## while working: the quick tests of the service, within a minute; or name folders to pytest
 	$(PYTEST) --hypothesis-profile=fast -m "not slow and not long and not network and not kafka" \
 		--ignore=tests/unit/bench --ignore=tests/unit/spark_tiering --ignore=tests/unit/support \
-		--ignore=tests/unit/cli/demo tests/unit
+		--ignore=tests/unit/rlmm_demo tests/unit
 
 test: setup ## what CI runs: every test in its short form, and every capability shown
 	$(PYTEST) --randomly-seed=$(ORDER) --hypothesis-profile=ci -m "not long" --capabilities=docs/capabilities.md tests

@@ -19,10 +19,10 @@ import click
 
 from bench.figures import Figure, Run
 from bench.recording import output_option, recording
-from rlmm.sources.settings import SourceSettings
-from spark_tiering.care.audit.auditing import Audit, AuditOptions
-from spark_tiering.care.opening import open_tier
-from spark_tiering.care.request import CareRequest
+from rlmm.state_sources.settings import SourceSettings
+from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
+from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import open_store
 from tests.support.auditing_process import most_bytes

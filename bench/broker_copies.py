@@ -19,7 +19,7 @@ from aiokafka import AIOKafkaProducer
 from bench.broker_ground import DEADLINE_S, Keeper, connected, tiered_ends, world
 from bench.figures import Figure
 from bench.measure import percentile
-from rlmm.metadata.codec import decode
+from rlmm.metadata.decoding import decode
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from tests.kafka.clients import consumer, create_topic

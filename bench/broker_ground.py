@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import LogUnavailable
-from rlmm.log.kafka.connection import Connection, Dialer
-from rlmm.log.kafka.fetch_api import FetchRequest, Wanted
-from rlmm.log.kafka.metadata_api import LATEST_TIERED, TopicOffsetsRequest
-from rlmm.log.kafka.settings import KafkaSettings, TopicSettings, address_of
+from rlmm.kafka_client.connections.connection import Connection, Dialer
+from rlmm.kafka_client.settings import KafkaSettings, TopicSettings, address_of
+from rlmm.kafka_messages.fetch import FetchRequest, Wanted
+from rlmm.kafka_messages.metadata import LATEST_TIERED, TopicOffsetsRequest
 from tests.kafka.node import ONE_NODE, PATIENT, STARTED, Node
 from tests.kafka.plugin import our_manager, our_storage
 from tests.kafka.process import ProcessFailed

@@ -14,7 +14,7 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Final
 
 from bench.history import single
-from rlmm.metadata.codec import encode
+from rlmm.metadata.encoding import encode
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
 from rlmm.metadata.partitioner import metadata_partition_for

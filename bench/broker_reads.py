@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from bench.broker_ground import World
     from bench.broker_history import Written
     from bench.figures import Run
-    from rlmm.conformance.fields import Json
     from rlmm.metadata.ids import TopicIdPartition
+    from rlmm_conformance.fields import Json
     from tests.kafka.jars import Jars
 
 PRODUCER: Final = "org.apache.kafka.tools.ProducerPerformance"

@@ -30,10 +30,10 @@ from bench.figures import Figure, Run
 from bench.recording import output_option, recording
 from spark_tiering.data_source.options import parse_options
 from spark_tiering.data_source.piece_reading import read_piece
-from spark_tiering.data_source.pushed import EVERYTHING, Pushed
+from spark_tiering.data_source.pushed_filters import EVERYTHING, Pushed
 from spark_tiering.data_source.query_planning import QueryPlanner
-from spark_tiering.sources.logdir import LogDirSource
-from spark_tiering.sources.settings import LogDirSettings
+from spark_tiering.segment_sources.logdir import LogDirSource
+from spark_tiering.segment_sources.settings import LogDirSettings
 from spark_tiering.stores.opening import open_store
 from spark_tiering.stores.s3_settings import S3Settings
 from tests.kafka.node import Node

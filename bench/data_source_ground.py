@@ -23,13 +23,13 @@ from rlmm.partition_log.names import LOG, segment_file
 from rlmm.records.header import CRC_FROM, HEADER, HEADER_BYTES
 from rlmm.records.records import Record
 from rlmm.records.writer import build_batch
-from spark_tiering.keys import ObjectKind, object_keys
 from spark_tiering.layout.manifest import Manifest, SegmentDescription, format_manifest
 from spark_tiering.layout.manifest_reading import parse_manifest
-from spark_tiering.segments.folder import LogFolder
-from spark_tiering.segments.inspection import NOTHING_BEFORE, inspect_segment
-from spark_tiering.segments.listing import list_segments
-from spark_tiering.segments.parts import Made
+from spark_tiering.layout.object_names import ObjectKind, object_keys
+from spark_tiering.segments.log_folder import LogFolder
+from spark_tiering.segments.segment_inspection import NOTHING_BEFORE, inspect_segment
+from spark_tiering.segments.segment_listing import list_segments
+from spark_tiering.segments.segment_parts import Made
 from spark_tiering.storage import Copied, TierStorage
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from spark_tiering.segments.parts import SegmentReport
+    from spark_tiering.segments.segment_parts import SegmentReport
     from spark_tiering.stores.protocol import ObjectStore
 
 TOPIC: Final = "measured"

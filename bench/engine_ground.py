@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.history import RECORDS_PER_SET, history_partitions, record_sets, user_partition_count
-from rlmm.engine import Engine
+from rlmm.engine.engine import Engine
 from rlmm.errors import UnknownPartition
-from rlmm.library import RemoteLogMetadata
-from rlmm.log.files import FilesLog
-from rlmm.log.folder import TOPIC
+from rlmm.kafka_client.settings import KafkaSettings
+from rlmm.library.remote_log_metadata import RemoteLogMetadata
+from rlmm.log.files.files_log import FilesLog
+from rlmm.log.files.log_folder import TOPIC
 from rlmm.log.kafka.kafka_log import KafkaLog
-from rlmm.log.kafka.settings import KafkaSettings
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import LogSettings, SyncPolicy
-from rlmm.service import GROUND
+from rlmm.process.run import GROUND
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from bench.engine_ground import Place
-    from rlmm.library import RemoteLogMetadata
+    from rlmm.library.remote_log_metadata import RemoteLogMetadata
     from tests.kafka.jars import Jars
 
     _Way = Callable[[int], Coroutine[Any, Any, "Taken"]]

@@ -23,10 +23,10 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from bench.figures import Figure, Run
 from bench.history import written_events
 from bench.measure import cpu_ns, machine_facts
-from rlmm.log.kafka.connection import Dialer
+from rlmm.kafka_client.connections.connection import Dialer
+from rlmm.kafka_client.settings import KafkaSettings, TopicSettings, address_of
+from rlmm.kafka_messages.produce import Produced, ProduceRequest
 from rlmm.log.kafka.kafka_log import KafkaLog
-from rlmm.log.kafka.produce_api import Produced, ProduceRequest
-from rlmm.log.kafka.settings import KafkaSettings, TopicSettings, address_of
 from rlmm.log.protocol import Bounds
 from rlmm.records.batch import Batch, walk
 from rlmm.records.writer import build_batch, records_of

@@ -18,13 +18,13 @@ import click
 from bench.figures import Figure, Run
 from bench.recording import output_option, recording
 from rlmm.metadata.ids import TopicIdPartition
-from spark_tiering.care.backup.exporting import export_backup
-from spark_tiering.care.backup.importing import import_backup
-from spark_tiering.care.opening import open_tier
-from spark_tiering.care.rebuild.applying import apply
-from spark_tiering.care.rebuild.building import RebuildOptions, rebuild
-from spark_tiering.care.request import CareRequest
-from spark_tiering.layout.recovering import CustomFields
+from spark_tiering.layout.metadata_recovery import CustomFields
+from spark_tiering.maintenance.backup.export import export_backup
+from spark_tiering.maintenance.backup.import_ import import_backup
+from spark_tiering.maintenance.rebuild.apply import apply
+from spark_tiering.maintenance.rebuild.rebuild import RebuildOptions, rebuild
+from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
 from tests.support.auditing_process import most_bytes

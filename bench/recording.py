@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.measure import machine_facts
-from rlmm import __version__
+from rlmm.base.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

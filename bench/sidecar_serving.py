@@ -21,9 +21,9 @@ from bench.engine_ground import fill
 from bench.history import RECORDS_PER_SET, history_partitions, user_partition_count
 from bench.sidecar_ground import DEADLINE_S, Asked, started
 from rlmm.errors import UnknownPartition
-from rlmm.log.files import FilesLog
+from rlmm.log.files.files_log import FilesLog
 from rlmm.metadata.segment import SegmentState
-from rlmm.planning import CLUSTERS_FOLDER, LOG_FOLDER
+from rlmm.process.wiring import CLUSTERS_FOLDER, LOG_FOLDER
 from rlmm.wire.messages import answer_frame, request_frame
 from rlmm.wire.values import partition_value
 from tests.support.frames import greeted

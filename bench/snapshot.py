@@ -27,9 +27,9 @@ from bench.history import METADATA_PARTITIONS, record_sets
 from bench.measure import machine_facts, resident_bytes
 from bench.ticker import ticking
 from rlmm.log.protocol import LogIdentity
+from rlmm.log.replay_progress import History
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.python_shard import PythonShard
-from rlmm.progress import History
 from rlmm.snapshot.settings import SnapshotSettings
 from rlmm.snapshot.source import Frozen
 from rlmm.snapshot.store import SnapshotStore

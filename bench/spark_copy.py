@@ -35,8 +35,8 @@ from bench.spark_ground import (
     write_log_folder,
 )
 from bench.spark_memory import measure_memory
-from spark_tiering.engines.opening import open_engine
-from spark_tiering.engines.settings import EngineSettings
+from spark_tiering.execution.opening import open_engine
+from spark_tiering.execution.settings import EngineSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

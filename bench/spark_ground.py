@@ -21,20 +21,20 @@ from rlmm.partition_log.names import LOG, parse_segment_file, segment_file
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import LogSettings, SyncPolicy
 from rlmm.records.writer import build_batch, records_of
-from spark_tiering.engines.protocol import UnitLost
+from spark_tiering.copy_job.job import run_job
+from spark_tiering.copy_job.request import JobRequest
+from spark_tiering.copy_job.wiring import open_surroundings
+from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.execution.protocol import UnitLost
+from spark_tiering.executor.segment_copy import copy_segment
+from spark_tiering.executor.tasks import CopyTask
 from spark_tiering.layout.digests import crc64nvme_text
-from spark_tiering.plan.reasons import Mode
-from spark_tiering.run.job import run_job
-from spark_tiering.run.request import JobRequest
-from spark_tiering.run.surroundings import open_surroundings
-from spark_tiering.segments.listing import SNAPSHOT
-from spark_tiering.segments.producers import format_snapshot
-from spark_tiering.sources.settings import LogDirSettings
+from spark_tiering.segment_sources.settings import LogDirSettings
+from spark_tiering.segments.producer_state import format_snapshot
+from spark_tiering.segments.segment_listing import SNAPSHOT
 from spark_tiering.stores.content import FileContent
 from spark_tiering.stores.s3_settings import S3Settings
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
-from spark_tiering.work.copying import copy_segment
-from spark_tiering.work.tasks import CopyTask
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from spark_tiering.engines.protocol import Engine, R, U
-    from spark_tiering.run.progress import Progress
-    from spark_tiering.run.report import JobReport
+    from spark_tiering.copy_job.progress import Progress
+    from spark_tiering.copy_job.report import JobReport
+    from spark_tiering.execution.protocol import Engine, R, U
 
 REGION = "us-east-1"
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "none-is-needed"}

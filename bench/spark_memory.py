@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bench.figures import Figure
 from bench.measure import resident_bytes
-from spark_tiering.engines.opening import open_engine
-from spark_tiering.engines.protocol import UnitLost
-from spark_tiering.engines.settings import EngineSettings
-from spark_tiering.work.copying import copy_segment
-from spark_tiering.work.tasks import CopyOptions
+from spark_tiering.execution.opening import open_engine
+from spark_tiering.execution.protocol import UnitLost
+from spark_tiering.execution.settings import EngineSettings
+from spark_tiering.executor.segment_copy import copy_segment
+from spark_tiering.executor.tasks import CopyOptions
 from tests.support.inspecting_process import peak_bytes
 from tests.support.large_copy_process import VariedLog, store_of, task_of
 from tests.support.object_sink import open_sink

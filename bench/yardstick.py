@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bench.history import METADATA_PARTITIONS, RECORDS_PER_SET, record_sets, user_partition_count
 from bench.measure import Collector, collector, cpu_ns, profile_of
 from bench.replay import naive_pass, values_of
-from rlmm.metadata.codec.decoding import decode
+from rlmm.metadata.decoding import decode
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.records.batch import Batch, walk
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from rlmm.own_thread import OwnThread
+from rlmm.base.own_thread import OwnThread
 
 if TYPE_CHECKING:
     import ssl

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from broker_adapter.client import RemoteLogMetadataClient
-from broker_adapter.own_loop import OwnLoop
+from rlmm.base.own_loop import OwnLoop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

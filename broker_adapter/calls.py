@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from rlmm.errors import InvalidArgument, ProtocolError
-from rlmm.metadata.codec.encoding import encode
+from rlmm.metadata.encoding import encode
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.segment import SegmentMetadata
-from rlmm.wire import questions, values
-from rlmm.wire.forms import flag, mapping, refuse, uint63
+from rlmm.wire import queries as questions
+from rlmm.wire import values
+from rlmm.wire.value_checks import flag, mapping, refuse, uint63
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping

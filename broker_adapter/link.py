@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from broker_adapter.assignment import OwnAssignment
 from broker_adapter.calls import Room
-from broker_adapter.dialling import Dialling
-from broker_adapter.policies import ASSIGNMENTS, JITTER
+from broker_adapter.dialer import Dialling
+from broker_adapter.retry_policies import ASSIGNMENTS, JITTER
 from broker_adapter.takeover import Takeover
-from rlmm.backoff import Backoff
+from rlmm.base.backoff import Backoff
 from rlmm.errors import RlmmError, SidecarUnavailable, Stopped, Superseded
 
 if TYPE_CHECKING:

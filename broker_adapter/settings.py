@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from math import isfinite
 from typing import Final
 
-from rlmm.backoff import Pauses
+from rlmm.base.backoff import Pauses
 from rlmm.errors import InvalidArgument
 
 RECONNECT: Final = Pauses(0.05, 5.0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from broker_adapter.lost import DELETION
+from broker_adapter.lost_answers import DELETION
 from rlmm.errors import (
     EventRejected,
     InvalidArgument,
@@ -19,14 +19,15 @@ from rlmm.errors import (
     RlmmError,
     UnknownPartition,
 )
-from rlmm.metadata.codec.encoding import encode
+from rlmm.metadata.encoding import encode
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.metadata.verdicts import Duplicate, Rejected
-from rlmm.wire import questions, values
-from rlmm.wire.forms import flag, uint31, uint63
+from rlmm.wire import queries as questions
+from rlmm.wire import values
 from rlmm.wire.methods import METHODS
 from rlmm.wire.options import read_read_options, read_wait_options, read_write_options
+from rlmm.wire.value_checks import flag, uint31, uint63
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

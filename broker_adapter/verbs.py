@@ -2,7 +2,7 @@
 The verbs of Kafka's RemoteLogMetadataManager, one to one, in Python's spelling.
 
 The same for a service behind a connection and for a stand-in in memory. How a call is carried out
-stands in `broker_adapter.asking`, what is sent in `broker_adapter.calls`.
+stands in `broker_adapter.call_execution`, what is sent in `broker_adapter.calls`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Self
 
 from broker_adapter import calls
-from broker_adapter.asking import Asking
+from broker_adapter.call_execution import Asking
 from rlmm.errors import InvalidArgument, RlmmError
 from rlmm.wire.options import wait_options_value
 

@@ -23,24 +23,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlmm.errors import InvalidArgument
-from spark_tiering.keys import ObjectKind, object_keys
+from spark_tiering.executor.limited_io import UnitEnded
+from spark_tiering.executor.object_check import read_manifest
+from spark_tiering.executor.object_deletion import delete_objects
+from spark_tiering.executor.segment_writer import (
+    LogToWrite,
+    PartSource,
+    SegmentWriter,
+    read_indexes,
+)
+from spark_tiering.executor.tasks import CopyOptions, Outcome
 from spark_tiering.layout.custom_metadata import CustomMetadata, parse_custom_metadata
 from spark_tiering.layout.digests import StreamDigest
-from spark_tiering.layout.fetching import plan_index_fetch, plan_log_fetches
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 from spark_tiering.layout.key_ring import cipher_of
 from spark_tiering.layout.manifest import Manifest
+from spark_tiering.layout.object_names import ObjectKind, object_keys
+from spark_tiering.layout.range_reading import plan_index_fetch, plan_log_fetches
 from spark_tiering.segments.companions import PART_BYTES_MAX
 from spark_tiering.segments.findings import SegmentPart
-from spark_tiering.segments.parts import REQUIRED
+from spark_tiering.segments.segment_parts import REQUIRED
 from spark_tiering.stores.content import PIECE_BYTES
 from spark_tiering.stores.opening import open_store, parse_store
-from spark_tiering.stores.outcomes import Absent, Archived, OutOfRange
-from spark_tiering.work.ending import delete_objects
-from spark_tiering.work.looking import read_manifest
-from spark_tiering.work.tasks import CopyOptions, Outcome
-from spark_tiering.work.watched import UnitEnded
-from spark_tiering.work.writing import LogToWrite, PartSource, SegmentWriter, read_indexes
+from spark_tiering.stores.results import Absent, Archived, OutOfRange
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -48,11 +53,11 @@ if TYPE_CHECKING:
     from typing import Self
 
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.layout.fetching import Fetch
+    from spark_tiering.executor.object_deletion import Deletion
     from spark_tiering.layout.key_ring import KeyRing
+    from spark_tiering.layout.range_reading import Fetch
     from spark_tiering.stores.protocol import ObjectStore
     from spark_tiering.stores.s3_settings import S3Settings
-    from spark_tiering.work.ending import Deletion
 
     Piece = bytes | memoryview
 

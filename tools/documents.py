@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 import rlmm.errors
-from rlmm.cli.config import text
+from rlmm.cli.common.config_options import text
 from rlmm.cli.main import cli
 from rlmm.config.keys import KEYS
-from rlmm.conformance.rules import RULE_TEXTS
 from rlmm.errors import RlmmError
 from rlmm.metadata.outcomes import JAVA_CLASSES, KafkaError, Level, Outcome, outcome_of
 from rlmm.metadata.segment import PARTITION_DELETE_TRANSITIONS, TRANSITIONS
 from rlmm.metadata.verdicts import Rejected, RejectReason, Undecodable, UndecodableReason
+from rlmm_conformance.rules import RULE_TEXTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Set

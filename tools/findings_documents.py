@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.inspection.kinds import BY_COMMAND
+from rlmm.inspection.finding_kinds import BY_COMMAND
 
 if TYPE_CHECKING:
-    from rlmm.inspection.findings import Kind
+    from rlmm.findings.finding import Kind
 
 
 def findings_reference() -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rlmm.http.metrics.table import GROUPS
 from rlmm.http.routes import ROUTES, Asks
+from rlmm.metrics.table import GROUPS
 
 _WHO = {
     Asks.EVERYBODY: "everybody",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from broker_adapter.translate import NOT_READY, exception_for
+from broker_adapter.kafka_exceptions import NOT_READY, exception_for
 from examples.python_broker.tier import TierRefused, TierUnavailable
 from rlmm.errors import RlmmError, UnknownPartition
 from rlmm.metadata.segment import SegmentState

@@ -12,7 +12,7 @@ from rlmm.errors import ConfigError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rlmm.log.kafka.settings import Secret
+    from rlmm.kafka_client.settings import Secret
 
 _INT32_MAX = 2**31 - 1
 

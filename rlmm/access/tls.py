@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.access.certificates import Validity, validity_of
-from rlmm.access.files import FromFiles, text_of
 from rlmm.access.settings import ClientCertificates, TlsVersion
 from rlmm.access.tokens import require_private
+from rlmm.access.watched_files import FromFiles, text_of
 from rlmm.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import re
 import stat
 from typing import TYPE_CHECKING, Final
 
-from rlmm.access.files import text_of
 from rlmm.access.roles import read_grant
+from rlmm.access.watched_files import text_of
 from rlmm.errors import ConfigError
 
 if TYPE_CHECKING:

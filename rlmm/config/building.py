@@ -17,7 +17,7 @@ from rlmm.config.keys import KEYS, name_of
 from rlmm.config.process import AssignmentKind, LogKind, Mode
 from rlmm.config.sections import KIND_OF_SECTION, Config
 from rlmm.errors import ConfigError
-from rlmm.log.kafka.tokens import FileTokens
+from rlmm.kafka_client.security.oauth_tokens import FileTokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -11,11 +11,11 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rlmm.base.java_properties import ENCODING, parse_properties
 from rlmm.config.kafka_names import Given, client_values, is_client_key
 from rlmm.config.layers import Layer, file_bytes
-from rlmm.config.properties import ENCODING, parse_properties
 from rlmm.errors import ConfigError
-from rlmm.log.kafka.settings import SecurityProtocol
+from rlmm.kafka_client.settings import SecurityProtocol
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -26,7 +26,7 @@ from rlmm.config.sections import (
     PROCESS_KEYS_OF_A_CLUSTER,
     Config,
 )
-from rlmm.log.kafka.settings import Secret
+from rlmm.kafka_client.settings import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -23,7 +23,7 @@ from pydantic_settings import (
 
 from rlmm.config.keys import KEYS
 from rlmm.errors import ConfigError
-from rlmm.log.kafka.settings import Secret
+from rlmm.kafka_client.settings import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

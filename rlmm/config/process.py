@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from rlmm.assignment import Assignment
 from rlmm.errors import ConfigError, InvalidArgument
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 
 _INT32_MAX = 2**31 - 1

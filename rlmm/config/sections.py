@@ -12,7 +12,7 @@ from rlmm.access.settings import AccessSettings, TlsSettings
 from rlmm.config.process import LogChoice, LogKind, ProcessSettings
 from rlmm.gate.settings import GateSettings
 from rlmm.http.settings import BrokerLogSettings, HttpSettings
-from rlmm.log.kafka.settings import KafkaSettings
+from rlmm.kafka_client.settings import KafkaSettings
 from rlmm.partition_log.settings import LogSettings
 from rlmm.pump.budget import MemorySettings
 from rlmm.pump.settings import PumpSettings, WriteSettings

@@ -62,6 +62,21 @@ values, see `rlmm.metadata.verdicts`.
     ├── PartFailed            a part of the service died of a fault of ours: the process ends
     ├── StopTimedOut          a part did not end in time when it was asked to: it is named
     └── EngineFailed          an implementation under test died, hung or broke the protocol
+
+May be imported by every package above it in the layers of `pyproject.toml`.
+
+- `ends`: Parts of a process that ended, or would not.
+- `jobs`: Why a job that copies segments does not begin.
+- `kept`: State that was kept.
+- `logs`: The log of events, wherever it lives.
+- `readiness`: What is asked for would be answered somewhere else, later, or by a service that is
+  there.
+- `reading`: Records of the tier that somebody asked for and cannot have.
+- `requests`: The caller is wrong.
+- `root`: The root of all errors, and how the first of several is found.
+- `stores`: The store of objects.
+- `units`: What runs units of work elsewhere than in this process.
+- `waits`: Waits that ended without their answer.
 """
 
 from rlmm.errors.ends import (

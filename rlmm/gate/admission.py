@@ -12,23 +12,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.assignment import Assignment
-from rlmm.doorbell import Doorbell
+from rlmm.base.doorbell import Doorbell
 from rlmm.errors import InvalidArgument, NotAssigned, NotReady, UnknownPartition
-from rlmm.gate.figures import Outcomes, ShardGateStatistics
 from rlmm.gate.state import GateState, ShardGate
+from rlmm.gate.statistics import Outcomes, ShardGateStatistics
+from rlmm.log.replay_progress import Reassigned, Why
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.segment import PartitionDeleteState
-from rlmm.progress import Reassigned, Why
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rlmm.errors import RlmmError, Unresolved
-    from rlmm.gate.figures import GateStatistics
+    from rlmm.gate.statistics import GateStatistics
+    from rlmm.log.replay_progress import Fact, ReplayProgress
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.shard import Shard
-    from rlmm.progress import Fact, ReplayProgress
 
 _PLACES_MAX = 100_000
 """User partitions whose metadata partition is remembered instead of computed."""

@@ -13,10 +13,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from rlmm.progress import CaughtUp, FellBehind, Lost, Reassigned, Why
+from rlmm.log.replay_progress import CaughtUp, FellBehind, Lost, Reassigned, Why
 
 if TYPE_CHECKING:
-    from rlmm.progress import Fact
+    from rlmm.log.replay_progress import Fact
 
 
 class GateState(StrEnum):

@@ -23,15 +23,15 @@ from rlmm.errors import (
     TooBusy,
     UnknownMethod,
 )
-from rlmm.http import questions
-from rlmm.http.broker_log.answers import BrokerLogAnswers
-from rlmm.http.metrics.page import MetricsPage
+from rlmm.http import queries as questions
+from rlmm.http.broker_files_routes import BrokerLogAnswers
 from rlmm.http.openapi import document
 from rlmm.http.parameters import partition_of, read_lookups, read_parameters
-from rlmm.http.questions import QUESTIONS
+from rlmm.http.queries import QUESTIONS
 from rlmm.http.refusals import error_view, headers_of, status_of
 from rlmm.http.routes import BROKER_LOG, ROUTES, Asks, Route
 from rlmm.http.streaming import stream_segments
+from rlmm.metrics.page import MetricsPage
 from rlmm.views.readiness import liveness_view, readiness_view
 
 if TYPE_CHECKING:
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
     from rlmm.access.roles import Client
     from rlmm.gate.reads import Reads
+    from rlmm.http.authorization import Entry
     from rlmm.http.connections import Connections
-    from rlmm.http.entry import Entry
-    from rlmm.http.figures import Figures
     from rlmm.http.settings import HttpSettings
-    from rlmm.http.sources import Sources
+    from rlmm.metrics.http_statistics import Figures
+    from rlmm.metrics.served_state import Sources
     from rlmm.views.values import View
 
     Answer = Callable[["Asked"], Awaitable[web.StreamResponse]]

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from rlmm.access.limits import Limits
     from rlmm.access.roles import Client
-    from rlmm.http.figures import Figures
     from rlmm.http.settings import HttpSettings
+    from rlmm.metrics.http_statistics import Figures
 
 _LOOKS: Final = 4
 """How often each time-out is looked at before it is over."""

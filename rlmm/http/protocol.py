@@ -20,7 +20,7 @@ from rlmm.http.app import SERVER, refusal, refused_by_status
 if TYPE_CHECKING:
     from aiohttp.web_request import BaseRequest
 
-    from rlmm.http.figures import Figures
+    from rlmm.metrics.http_statistics import Figures
 
 _log = logging.getLogger(__name__)
 

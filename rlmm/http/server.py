@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
-from rlmm.access.peers import is_loopback
+from rlmm.access.peer_credentials import is_loopback
 from rlmm.errors import ConfigError
 from rlmm.http.app import Api
+from rlmm.http.authorization import Entry
 from rlmm.http.connections import Connections, Served
-from rlmm.http.entry import Entry
-from rlmm.http.figures import Figures
 from rlmm.http.protocol import RequestProtocol
 from rlmm.http.settings import LocalRole
+from rlmm.metrics.http_statistics import Figures
 
 if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
     from typing import Self
 
-    from rlmm.access.door import Door
+    from rlmm.access.authentication import Door
     from rlmm.http.settings import HttpSettings
-    from rlmm.http.sources import Sources
+    from rlmm.metrics.served_state import Sources
 
 _log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError
-from rlmm.log.kafka.settings import address_of
+from rlmm.kafka_client.settings import address_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING
 
-from rlmm.inspection.doctor_kinds import (
+from rlmm.findings.finding import Finding
+from rlmm.inspection.doctor_findings import (
     BROKERS_DIFFER,
     BROKERS_UNKNOWN,
     COMPACT_TIERED,
@@ -38,15 +39,14 @@ from rlmm.inspection.doctor_kinds import (
     UNCLEAN_ELECTION,
     UNDER_REPLICATED,
 )
-from rlmm.inspection.findings import Finding
-from rlmm.inspection.retention import number
 from rlmm.inspection.usage import RETENTION_MARGIN_MS, SMALL_SEGMENT_BYTES, longest_of
+from rlmm.retention.retention import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rlmm.inspection.cluster import Rights, Setting, TopicFacts
-    from rlmm.inspection.findings import Kind
+    from rlmm.findings.finding import Kind
+    from rlmm.inspection.cluster_facts import Rights, Setting, TopicFacts
 
 METADATA_TOPIC = "__remote_log_metadata"
 _COUNT_KEY = "rlmm.config.remote.log.metadata.topic.num.partitions"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rlmm.inspection.findings import Finding, Kind, Severity, of_partition
-from rlmm.inspection.lineage import began_behind
+from rlmm.findings.finding import Finding, Kind, Severity, of_partition
+from rlmm.retention.segment_lineage import began_behind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from rlmm.errors import InvalidArgument
-from rlmm.inspection.selection import EVERYTHING
+from rlmm.inspection.selectors import EVERYTHING
 from rlmm.metadata.events import PartitionDelete, SegmentSnapshot, SegmentUpdate
 from rlmm.metadata.segment import SegmentMetadata
 from rlmm.metadata.verdicts import (
@@ -23,8 +23,8 @@ from rlmm.metadata.verdicts import (
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from rlmm.inspection.happened import Happened
-    from rlmm.inspection.selection import PartitionFilter
+    from rlmm.inspection.event_record import Happened
+    from rlmm.inspection.selectors import PartitionFilter
     from rlmm.metadata.ids import Uuid
 
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rlmm.inspection.explain_kinds import PARTITION_UNKNOWN
-from rlmm.inspection.findings import Finding
+from rlmm.findings.finding import Finding
+from rlmm.inspection.explain_findings import PARTITION_UNKNOWN
 from rlmm.inspection.stuck import TOPIC_GONE
-from rlmm.inspection.verifying import HISTORY_TRIMMED, TOPIC_RECREATED
+from rlmm.inspection.verify import HISTORY_TRIMMED, TOPIC_RECREATED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rlmm.inspection.cluster import PartitionOffsets, TopicFacts
-    from rlmm.inspection.findings import Kind
-    from rlmm.inspection.story import Story
+    from rlmm.findings.finding import Kind
+    from rlmm.inspection.cluster_facts import PartitionOffsets, TopicFacts
+    from rlmm.inspection.offset_history import Story
     from rlmm.metadata.ids import TopicIdPartition
 
 

@@ -22,7 +22,7 @@ from rlmm.metadata.verdicts import Applied, Duplicate, Remark
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rlmm.inspection.happened import Happened
+    from rlmm.inspection.event_record import Happened
     from rlmm.metadata.ids import TopicIdPartition, Uuid
 
 SLOTS_MAX = 50_000

@@ -12,13 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rlmm.inspection.lineage import finished_of, lineage_of
 from rlmm.metadata.segment import SegmentState
+from rlmm.retention.segment_lineage import finished_of, lineage_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from rlmm.inspection.cluster import LogDir, PartitionOffsets
+    from rlmm.inspection.cluster_facts import LogDir, PartitionOffsets
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
 

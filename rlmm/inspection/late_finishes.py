@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rlmm.inspection.findings import Finding, Kind, Severity
+from rlmm.findings.finding import Finding, Kind, Severity
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from rlmm.metadata.verdicts import Applied, Duplicate
@@ -19,9 +19,9 @@ from rlmm.metadata.verdicts import Applied, Duplicate
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from rlmm.inspection.happened import Happened
-    from rlmm.inspection.lineage import Stretch
+    from rlmm.inspection.event_record import Happened
     from rlmm.metadata.ids import SegmentId
+    from rlmm.retention.segment_lineage import Stretch
 
     Pair = tuple[SegmentMetadata, SegmentMetadata, Stretch]
     """Two finished segments with the same offsets, see `lineage.overlaps_in`."""

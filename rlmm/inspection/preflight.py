@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.inspection.explain_kinds import STOCK_LOOKUP_EMPTY
-from rlmm.inspection.findings import Finding, Kind, Severity, of_partition
-from rlmm.inspection.lineage import covered_by, finished_of
+from rlmm.findings.finding import Finding, Kind, Severity, of_partition
+from rlmm.inspection.explain_findings import STOCK_LOOKUP_EMPTY
 from rlmm.metadata.segment import SegmentState
+from rlmm.retention.segment_lineage import covered_by, finished_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from rlmm.inspection.cluster import PartitionOffsets
+    from rlmm.inspection.cluster_facts import PartitionOffsets
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
 

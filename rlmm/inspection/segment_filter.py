@@ -7,14 +7,14 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from rlmm.errors import InvalidArgument
-from rlmm.inspection.selection import EVERYTHING
+from rlmm.inspection.selectors import EVERYTHING
 from rlmm.metadata.segment import SegmentState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rlmm.inspection.moment import PartitionSummary
-    from rlmm.inspection.selection import PartitionFilter
+    from rlmm.inspection.selectors import PartitionFilter
     from rlmm.metadata.segment import SegmentMetadata
 
 STATES = tuple(state for state in SegmentState if state is not SegmentState.DELETE_SEGMENT_FINISHED)

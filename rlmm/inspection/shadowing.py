@@ -13,9 +13,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rlmm.inspection.lineage import Stretch, covered_by, lineage_of, not_in
-from rlmm.inspection.looking_up import last_in_epoch
+from rlmm.inspection.lookup_trace import last_in_epoch
 from rlmm.metadata.ids import INT64_MAX, SegmentId
+from rlmm.retention.segment_lineage import Stretch, covered_by, lineage_of, not_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

@@ -12,16 +12,16 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rlmm.inspection.durations import duration_text
-from rlmm.inspection.findings import Finding, Kind, Severity
+from rlmm.base.time_text import duration_text
+from rlmm.findings.finding import Finding, Kind, Severity
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from rlmm.metadata.verdicts import Rejected, RejectReason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from rlmm.inspection.cluster import TopicFacts
-    from rlmm.inspection.happened import Happened
+    from rlmm.inspection.cluster_facts import TopicFacts
+    from rlmm.inspection.event_record import Happened
     from rlmm.inspection.moment import PartitionSummary
     from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
     from rlmm.metadata.segment import SegmentMetadata

@@ -16,8 +16,8 @@ from rlmm.metadata.segment import SegmentState
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from rlmm.inspection.retention import Due
     from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.retention.retention import Due
 
 GIB = 2**30
 HOURS_OF_MONTH = 730

@@ -3,4 +3,42 @@ What Kafka means by remote log metadata: records, states, queries. Pure: no I/O,
 
 `codec` turns record values into events and back, `shard` holds the state of one metadata partition
 and answers queries, `verdicts` are what becomes of an event.
+
+May be imported by every package above it in the layers of `pyproject.toml`.
+
+- `admission`: What a writer is refused before anything is published, because the state machine
+  already says what would become of it.
+- `assignment`: Which user partitions are this service's, and which metadata partitions it reads
+  for them.
+- `cut`: The fast way from a record value to the parts that a handler needs, without decoding what
+  is only stored.
+- `decoding`: Record values to events, as tolerantly as Kafka's decoder and no more.
+- `derived`: What of a user partition's state follows from the rest.
+- `encoding`: Events to record values, byte for byte as Kafka's own serialiser writes them.
+- `epoch`: One leader epoch of one user partition.
+- `events`: The events of `__remote_log_metadata`, one class per record kind.
+- `ids`: The identities of Kafka's tiered storage.
+- `image`: State images.
+- `image_reading`: State images back to state.
+- `kept_orders`: How many orders of listings by page are kept, over all user partitions of one
+  engine.
+- `listing`: A listing that is made piece by piece.
+- `oldest`: Since when copies are open.
+- `opened`: A record set in work.
+- `outcomes`: What Kafka's own classes do where ours give a verdict or raise.
+- `paging`: Listings by page.
+- `partition`: All state of one user partition.
+- `partitioner`: Which metadata partition holds a user partition.
+- `python_shard`: The pure-Python engine.
+- `python_shards`: Shards of the pure-Python engine for all metadata partitions of one log.
+- `record_layout`: The constants of the record form that reading and writing share.
+- `report`: What a shard says of the record sets it was given.
+- `row`: One segment as an immutable row of bytes.
+- `segment`: Segments and their states.
+- `shard_answers`: The questions that a shard answers, over the user partitions it holds.
+- `slots`: A sorted map from offset to segment id.
+- `stretches`: Stretches of one leader epoch.
+- `validate`: The checker of the state machine's own rules.
+- `varint`: Kafka's unsigned varints.
+- `view`: User partitions as one reader sees them over a shard that holds them all.
 """

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import struct
 
-from rlmm.metadata.codec.layout import API_SEGMENT
+from rlmm.metadata.record_layout import API_SEGMENT
 from rlmm.metadata.row import ONE_EPOCH, STARTED, STARTED_TXN_EMPTY
 
 _SEGMENT_HEAD = b"\x01\x00\x00"

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rlmm.errors import ImageCorrupt, InvalidArgument
-from rlmm.metadata.codec.decoding import decode_partition_key
+from rlmm.metadata.decoding import decode_partition_key
 from rlmm.metadata.derived import derive
 from rlmm.metadata.epoch import EpochState
 from rlmm.metadata.events import PartitionDelete

@@ -11,9 +11,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Self
 
 from rlmm.errors import InvalidArgument
-from rlmm.metadata.codec.decoding import decode, decode_partition_key
-from rlmm.metadata.codec.encoding import encode_custom, encode_writer
 from rlmm.metadata.cut import cut
+from rlmm.metadata.decoding import decode, decode_partition_key
+from rlmm.metadata.encoding import encode_custom, encode_writer
 from rlmm.metadata.epoch import EpochState
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.ids import INT64_MAX, TopicIdPartition, Uuid

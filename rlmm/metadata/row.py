@@ -25,7 +25,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Final
 
-from rlmm.metadata.codec.encoding import encode_custom, encode_epochs
+from rlmm.metadata.encoding import encode_custom, encode_epochs
 from rlmm.metadata.ids import INT64_MAX, INT64_MIN
 from rlmm.metadata.segment import Epochs, SegmentMetadata, SegmentState, trusted_segment
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.metadata.admission import admit
-from rlmm.metadata.codec.decoding import decode_partition_key
+from rlmm.metadata.decoding import decode_partition_key
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid, trusted_segment_id
 from rlmm.metadata.image import freezing, partition_image, shard_image
 from rlmm.metadata.listing import RowListing

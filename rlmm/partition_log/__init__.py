@@ -81,4 +81,6 @@ Invariants:
   run in threads.
 
 Not kept: producer state and transaction indexes; those that are there are left alone.
+
+May be imported by every package above it in the layers of `pyproject.toml`.
 """

@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from rlmm.base.own_thread import OwnThread
 from rlmm.errors import LogDamaged, LogError, LogRecreated, LogUnavailable, NotFound
-from rlmm.own_thread import OwnThread
 from rlmm.partition_log.descriptors import Descriptors, open_files_max_by_limit
 from rlmm.partition_log.disk import DISK, Disk
 from rlmm.partition_log.names import TopicPartition, topic_partition

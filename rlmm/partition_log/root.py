@@ -14,8 +14,8 @@ import os
 import struct
 from typing import TYPE_CHECKING
 
+from rlmm.base.folder_lock import NO_ROOM
 from rlmm.errors import ConfigError, FolderInUse, LogUnavailable
-from rlmm.folder_lock import NO_ROOM
 from rlmm.partition_log.checkpoints import Unreadable, format_offsets, parse_offsets
 from rlmm.partition_log.names import (
     CLEAN_END,

@@ -6,4 +6,19 @@ the one that keeps followers and assignment in step; `listener` and `kept` are w
 asks of those it does not know; `verdicts` tells a writer what became of its event, `publish`
 writes; `incidents` remembers what was not simply applied; `pace` and `budget` keep the pump from
 taking more than its share of the event loop and of memory, and `freezing` the images of its states.
+
+May be imported by `rlmm.config`, `rlmm.engine`, `rlmm.inspection`, `rlmm.sidecar`,
+`spark_tiering.maintenance`.
+
+- `cgroup`: How much memory the container may have, as the kernel's control groups say it.
+- `damage_skipping`: Where a log goes on behind a batch that cannot be trusted.
+- `log_connection`: How the log is reached.
+- `restore`: What the pump asks of whoever keeps states from one run to the next, without knowing
+  who that is.
+- `settings`: What can be chosen about reading and writing the log, and why the defaults are
+  these.
+- `state_images`: The image of a state, taken out of it while others have their turns in between.
+- `statistics`: How reading goes, in figures.
+- `turn_taking`: One slice of work in each turn of the event loop, whoever's it is.
+- `writer`: Writing.
 """

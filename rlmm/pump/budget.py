@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlmm.doorbell import Doorbell
+from rlmm.base.doorbell import Doorbell
+from rlmm.base.own_thread import in_own_thread
 from rlmm.errors import ConfigError, OverBudget
 from rlmm.metadata.ids import INT64_MAX
-from rlmm.own_thread import in_own_thread
 from rlmm.pump.cgroup import container_limit_bytes
 from rlmm.pump.settings import require_whole
 

@@ -13,7 +13,8 @@ import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rlmm.backoff import Backoff, Pauses
+from rlmm.base.backoff import Backoff, Pauses
+from rlmm.base.log_context import bound
 from rlmm.errors import (
     LogDamaged,
     LogError,
@@ -22,33 +23,32 @@ from rlmm.errors import (
     LogUnavailable,
     OutcomeUnknown,
 )
-from rlmm.line_fields import bound
+from rlmm.log.replay_progress import FellBehind, History, Lost, Reassigned, ReplayProgress, Why
 from rlmm.metadata.report import Tally
-from rlmm.progress import FellBehind, History, Lost, Reassigned, ReplayProgress, Why
-from rlmm.pump.aside import offset_behind
-from rlmm.pump.figures import FollowerStatistics
-from rlmm.pump.freezing import taken_out
+from rlmm.pump.damage_skipping import offset_behind
 from rlmm.pump.replay import Beginning, Replay, beginning
+from rlmm.pump.state_images import taken_out
+from rlmm.pump.statistics import FollowerStatistics
 from rlmm.pump.verdicts import Verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rlmm.clock import Clock
-    from rlmm.doorbell import Doorbell
+    from rlmm.base.clock import Clock
+    from rlmm.base.doorbell import Doorbell
     from rlmm.errors import Unresolved
     from rlmm.log.protocol import Bounds, LogIdentity, MetadataLog
+    from rlmm.log.replay_progress import Fact
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.report import Report
     from rlmm.metadata.shard import Shard
-    from rlmm.progress import Fact
     from rlmm.pump.budget import Budget
-    from rlmm.pump.freezing import Image
     from rlmm.pump.incidents import Incidents
-    from rlmm.pump.kept import Restore
     from rlmm.pump.listener import Listener
-    from rlmm.pump.pace import Pace
+    from rlmm.pump.restore import Restore
     from rlmm.pump.settings import PumpSettings
+    from rlmm.pump.state_images import Image
+    from rlmm.pump.turn_taking import Pace
     from rlmm.records.damage import DamagedBatch
     from rlmm.records.record_set import RecordSet
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from rlmm.assignment import Assignment
     from rlmm.log.protocol import LogIdentity
+    from rlmm.log.replay_progress import Fact, ReplayProgress
+    from rlmm.metadata.assignment import Assignment
     from rlmm.metadata.shard import Shard
-    from rlmm.progress import Fact, ReplayProgress
 
 
 class Listener(Protocol):

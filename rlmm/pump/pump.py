@@ -14,6 +14,7 @@ from contextvars import Context, copy_context
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rlmm.base.log_context import bound
 from rlmm.errors import (
     AssignmentLost,
     InvalidArgument,
@@ -23,21 +24,20 @@ from rlmm.errors import (
     OutcomeUnknown,
     first_of,
 )
-from rlmm.line_fields import bound
 from rlmm.metadata.report import Tally
-from rlmm.pump.figures import PumpStatistics
 from rlmm.pump.follower import Follower
-from rlmm.pump.reaching import Reaching
+from rlmm.pump.log_connection import Reaching
+from rlmm.pump.statistics import PumpStatistics
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from rlmm.assignment import Assignment
     from rlmm.errors import Unresolved
     from rlmm.log.protocol import LogIdentity
+    from rlmm.metadata.assignment import Assignment
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.pump.follower import Surroundings
-    from rlmm.pump.freezing import Image
+    from rlmm.pump.state_images import Image
 
 _log = logging.getLogger(__name__)
 

@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
+from rlmm.log.replay_progress import CaughtUp, FellBehind, Lost, ReplayProgress, Why
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.metadata.verdicts import COUNTED_APART, Rejected, RejectReason, Undecodable
-from rlmm.progress import CaughtUp, FellBehind, Lost, ReplayProgress, Why
 
 if TYPE_CHECKING:
     from rlmm.log.protocol import Bounds
+    from rlmm.log.replay_progress import Fact, History
     from rlmm.metadata.report import Report
     from rlmm.metadata.shard import Shard
-    from rlmm.progress import Fact, History
     from rlmm.pump.settings import PumpSettings
     from rlmm.records.damage import DamagedBatch
     from rlmm.records.record_set import RecordSet

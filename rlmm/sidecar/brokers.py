@@ -11,17 +11,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.assignment import Assignment
 from rlmm.errors import RlmmError, TooBusy
-from rlmm.sidecar.holdings import Holdings
-from rlmm.sidecar.starts import NOTHING, SETTLE_S, Broker
+from rlmm.metadata.assignment import Assignment
+from rlmm.sidecar.assignment_counts import Holdings
+from rlmm.sidecar.broker_starts import NOTHING, SETTLE_S, Broker
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from rlmm.engine import Engine
+    from rlmm.engine.engine import Engine
     from rlmm.metadata.ids import TopicIdPartition, Uuid
-    from rlmm.sidecar.starts import BrokerStatistics, Start
+    from rlmm.sidecar.broker_starts import BrokerStatistics, Start
 
 
 class BrokerAssignments:

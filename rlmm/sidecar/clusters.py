@@ -14,15 +14,15 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Protocol
 
 from rlmm.errors import NotReady, RlmmError, WrongCluster
-from rlmm.log.folder import UNKNOWN_CLUSTER_ID
-from rlmm.progress import Why
+from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
+from rlmm.log.replay_progress import Why
 from rlmm.sidecar.brokers import BrokerAssignments
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from rlmm.engine import Engine
-    from rlmm.sidecar.starts import BrokerStatistics, Start
+    from rlmm.engine.engine import Engine
+    from rlmm.sidecar.broker_starts import BrokerStatistics, Start
 
 
 class Engines(Protocol):

@@ -16,9 +16,9 @@ from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.errors import PartFailed, ProtocolError, RlmmError, TooBusy
-from rlmm.sidecar.reading import BY_LOOP, NO_FILE
 from rlmm.sidecar.session import Session
-from rlmm.sidecar.waiting import Asked, Waits, result_of
+from rlmm.sidecar.socket_reads import BY_LOOP, NO_FILE
+from rlmm.sidecar.waiting_requests import Asked, Waits, result_of
 from rlmm.wire.framing import HEAD_BYTES, FrameReader, length_at
 from rlmm.wire.messages import answer_frame, id_of, read_request, refusal_frame
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rlmm.access.roles import Peer
-    from rlmm.sidecar.reading import Readers
     from rlmm.sidecar.session import Surroundings
+    from rlmm.sidecar.socket_reads import Readers
 
 _log = logging.getLogger(__name__)
 

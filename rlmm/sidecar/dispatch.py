@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Any, Final
 from rlmm.errors import InvalidArgument, NotAssigned, RlmmError, Stopped, Superseded
 from rlmm.gate.admission import Gate
 from rlmm.gate.reads import Reads
-from rlmm.metadata.codec.encoding import encode
+from rlmm.metadata.encoding import encode
 from rlmm.metadata.ids import INT32_MAX
 from rlmm.metadata.paging import Page, PageKey
 from rlmm.wire.errors import error_value
-from rlmm.wire.forms import array_up_to, flag, refuse, uint31, uint63, uuid
-from rlmm.wire.looking import PIECE_BYTES_MAX, read_summary_key
 from rlmm.wire.messages import packed, packed_array
 from rlmm.wire.methods import METHODS
-from rlmm.wire.questions import (
+from rlmm.wire.operator_queries import PIECE_BYTES_MAX, read_summary_key
+from rlmm.wire.queries import (
     page_value,
     read_lookups,
     read_page_key,
 )
 from rlmm.wire.rows import packed_row
+from rlmm.wire.value_checks import array_up_to, flag, refuse, uint31, uint63, uuid
 from rlmm.wire.values import (
     deletion_value,
     read_delete,

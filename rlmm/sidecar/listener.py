@@ -15,12 +15,12 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rlmm.access.peers import is_loopback, tcp_peer
+from rlmm.access.peer_credentials import is_loopback, tcp_peer
 from rlmm.access.roles import Peer
+from rlmm.base.own_thread import in_own_thread
 from rlmm.errors import ConfigError
-from rlmm.own_thread import in_own_thread
 from rlmm.sidecar.connection import Connection
-from rlmm.sidecar.reading import Readers, readers
+from rlmm.sidecar.socket_reads import Readers, readers
 from rlmm.sidecar.unix_socket import UnixSocket
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.access.handshakes import Handshakes
-    from rlmm.sidecar.figures import SidecarStatistics
     from rlmm.sidecar.session import Surroundings
+    from rlmm.sidecar.statistics import SidecarStatistics
 
 _log = logging.getLogger(__name__)
 

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.access.roles import Role
 from rlmm.errors import NotPermitted, NotReady, ProtocolError, Stopped, UnknownMethod
-from rlmm.sidecar import history, looking, waiting
+from rlmm.sidecar import log_queries as history
+from rlmm.sidecar import operator_queries as looking
+from rlmm.sidecar import waiting_requests as waiting
 from rlmm.sidecar.dispatch import (
     COUNTS,
     READS,
@@ -28,26 +30,26 @@ from rlmm.sidecar.dispatch import (
     read_stop,
     require_sound,
 )
-from rlmm.sidecar.looking import OpenImage
+from rlmm.sidecar.operator_queries import OpenImage
 from rlmm.views.values import in_milliseconds
-from rlmm.wire.forms import uint63
 from rlmm.wire.hello import HelloAnswer, Limits, agree, hello_answer_value, read_hello
-from rlmm.wire.looking import read_places
 from rlmm.wire.methods import METHODS
+from rlmm.wire.operator_queries import read_places
 from rlmm.wire.options import read_read_options, read_wait_options, read_write_options
+from rlmm.wire.value_checks import uint63
 from rlmm.wire.values import read_partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rlmm.access.door import Door
+    from rlmm.access.authentication import Door
     from rlmm.access.roles import Client, Peer
-    from rlmm.engine import Engine
+    from rlmm.engine.engine import Engine
     from rlmm.gate.reads import Reads
+    from rlmm.sidecar.broker_starts import Start
     from rlmm.sidecar.clusters import Clusters
-    from rlmm.sidecar.figures import Figures
     from rlmm.sidecar.settings import SidecarSettings
-    from rlmm.sidecar.starts import Start
+    from rlmm.sidecar.statistics import Figures
     from rlmm.wire.hello import Hello
     from rlmm.wire.methods import Method
 

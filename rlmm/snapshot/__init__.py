@@ -15,22 +15,21 @@ on the medium. The file is described byte by byte in `docs/snapshot-format.md`.
 
 Modules, bottom up:
 
-    settings     what can be chosen
-    source       what the writer asks of the engine: positions, and shards as they are at one moment
-    format       PURE. The byte tables, the header both ways, the limits
-    encoding     PURE. A header and images to a file, piece by piece
-    decoding     PURE. A file to its header and images, piece by piece; nothing is believed
-    atomic       one file written so that a crash leaves the old or the new one
-    background   a thread that gives way, for one piece of work
-    catalog      which snapshots exist, and where; sets aside and prunes
-    refusals     why a file is not used, counted by kind and named
-    files        one file verified, read and written, with errors of ours
-    shelf        what the threads do: one found and read, one written
-    store        the newest one that is good and fits; writing the next
-    writer       the task: which partition is due
-    archive      a set of files as one plain tar
-    inspection   what is in a folder, for whoever asks
-    transfer     export and import of whole sets, for backups and new machines
+    settings      what can be chosen
+    source        what the writer asks of the engine: positions, and shards at one moment
+    format        PURE. The byte tables, the header both ways, the limits
+    encoding      PURE. A header and images to a file, piece by piece
+    decoding      PURE. A file to its header and images, piece by piece; nothing is believed
+    atomic        one file written so that a crash leaves the old or the new one
+    catalog       which snapshots exist, and where; sets aside and prunes
+    refusals      why a file is not used, counted by kind and named
+    files         one file verified, read and written, with errors of ours
+    store_io      what the threads do: one found and read, one written
+    store         the newest one that is good and fits; writing the next
+    writer        the task: which partition is due
+    archive       a set of files as one plain tar
+    folder_check  what is in a folder, for whoever asks
+    transfer      export and import of whole sets, for backups and new machines
 
 Invariants:
 
@@ -43,4 +42,6 @@ Invariants:
   when the log has grown past it again, it would fit by accident.
 - What is due is judged per metadata partition, by position. An unchanged one is not written again.
 - Nothing here blocks the event loop: files, checksums, encoding and decoding run in threads.
+
+May be imported by every package above it in the layers of `pyproject.toml`.
 """

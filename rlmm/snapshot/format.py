@@ -16,9 +16,9 @@ import google_crc32c
 
 from rlmm.errors import InvalidArgument, SnapshotCorrupt, SnapshotUnsupported
 from rlmm.log.protocol import LogIdentity
+from rlmm.log.replay_progress import History
 from rlmm.metadata.ids import INT32_MAX, INT64_MAX, Uuid
 from rlmm.metadata.image import SHARD_VERSION
-from rlmm.progress import History
 
 if TYPE_CHECKING:
     from collections.abc import Callable

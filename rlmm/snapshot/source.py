@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from rlmm.progress import History
+    from rlmm.log.replay_progress import History
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,25 +11,25 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rlmm.clock import SystemClock
+from rlmm.base.background_work import in_background
+from rlmm.base.clock import SystemClock
 from rlmm.errors import ConfigError
 from rlmm.snapshot.atomic import SNAPSHOT_DISK
-from rlmm.snapshot.background import in_background
 from rlmm.snapshot.format import Header
 from rlmm.snapshot.refusals import Refusal, RefusalKind, Refusals
 from rlmm.snapshot.settings import SnapshotSettings
-from rlmm.snapshot.shelf import Shelf
+from rlmm.snapshot.store_io import Shelf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    from rlmm.clock import Clock
+    from rlmm.base.background_work import Work
+    from rlmm.base.clock import Clock
     from rlmm.log.protocol import LogIdentity
+    from rlmm.log.replay_progress import History
     from rlmm.metadata.shard import Shard
-    from rlmm.progress import History
     from rlmm.snapshot.atomic import SnapshotDisk
-    from rlmm.snapshot.background import Work
     from rlmm.snapshot.catalog import Stored
     from rlmm.snapshot.source import Frozen
 

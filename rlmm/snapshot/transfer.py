@@ -19,8 +19,7 @@ from rlmm.snapshot.archive import tar_of, tar_source
 from rlmm.snapshot.atomic import SNAPSHOT_DISK, make_durable_folder, write_atomically
 from rlmm.snapshot.catalog import SUFFIX, Catalog, identity_folder
 from rlmm.snapshot.files import opened, require_identity
-from rlmm.snapshot.format import DIGEST_BYTES, MAGIC
-from rlmm.snapshot.inspection import (
+from rlmm.snapshot.folder_check import (
     Judged,
     chosen_folder,
     examine,
@@ -28,6 +27,7 @@ from rlmm.snapshot.inspection import (
     glance,
     stored_in,
 )
+from rlmm.snapshot.format import DIGEST_BYTES, MAGIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -14,8 +14,8 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from rlmm.base.log_context import bound
 from rlmm.errors import SnapshotError, SnapshotRefused
-from rlmm.line_fields import bound
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -2,8 +2,8 @@
 Log lines as they are written: for people on a terminal, else one JSON object a line.
 
 The only module that imports structlog. Lines come from the standard library's loggers and gain what
-`rlmm.line_fields.bound` binds; a line that cannot be formatted is written in another form and never
-lost, and one that cannot be written is counted.
+`rlmm.base.log_context.bound` binds; a line that cannot be formatted is written in another form and
+never lost, and one that cannot be written is counted.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import structlog
 
+from rlmm.base.log_context import IS_ANSWER, bound_fields
 from rlmm.errors import InvalidArgument
-from rlmm.line_fields import IS_ANSWER, bound_fields
 from rlmm.telemetry.repeats import LineKind, Repeats
 from rlmm.telemetry.settings import LogFormat, LoggingSettings, LogLevel
 

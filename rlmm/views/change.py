@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.inspection.changes import ChangeKind, DeleteChange, SegmentChange, WatermarkChange
+from rlmm.inspection.state_changes import ChangeKind, DeleteChange, SegmentChange, WatermarkChange
 from rlmm.views.segment import partition_view
 from rlmm.views.values import View, iso_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rlmm.inspection.changes import Change
-    from rlmm.inspection.comparing import Both
     from rlmm.inspection.moment import PartitionSummary
+    from rlmm.inspection.moment_diff import Both
+    from rlmm.inspection.state_changes import Change
 
 
 def change_view(both: Both, change: Change) -> View:

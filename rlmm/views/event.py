@@ -11,7 +11,7 @@ from rlmm.metadata.verdicts import Rejected, Undecodable
 from rlmm.views.values import View, base64_text, iso_time
 
 if TYPE_CHECKING:
-    from rlmm.inspection.happened import Happened
+    from rlmm.inspection.event_record import Happened
     from rlmm.inspection.history import Line
 
 HEX_BYTES_MAX = 4_096

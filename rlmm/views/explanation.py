@@ -9,10 +9,10 @@ from rlmm.views.segment import segment_view
 from rlmm.views.values import View, iso_time
 
 if TYPE_CHECKING:
-    from rlmm.inspection.cluster import PartitionOffsets
-    from rlmm.inspection.explaining import Explanation
-    from rlmm.inspection.looking_up import LookUp
-    from rlmm.inspection.story import Copy, Story
+    from rlmm.inspection.cluster_facts import PartitionOffsets
+    from rlmm.inspection.explain import Explanation
+    from rlmm.inspection.lookup_trace import LookUp
+    from rlmm.inspection.offset_history import Copy, Story
 
 
 def explanation_view(explanation: Explanation, metadata_partition: int) -> View:

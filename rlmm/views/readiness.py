@@ -11,13 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rlmm.progress import Why
+from rlmm.log.replay_progress import Why
 from rlmm.views.values import View, age_s
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rlmm.figures import EngineStanding
+    from rlmm.engine.statistics import EngineStanding
 
 OPENING = "opening"
 """Why nothing is answered while the log of an engine is being opened."""

@@ -11,10 +11,10 @@ from rlmm.views.values import View, age_ms_s, age_s, iso_time
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rlmm.copy_watch import CopyingStatistics
-    from rlmm.figures import EngineStatistics
+    from rlmm.engine.copy_watch import CopyingStatistics
+    from rlmm.engine.statistics import EngineStatistics
     from rlmm.metadata.report import ShardStatistics
-    from rlmm.pump.figures import FollowerStatistics
+    from rlmm.pump.statistics import FollowerStatistics
 
 
 def engine_view(engine: EngineStatistics, *, now_s: float, now_ms: int) -> View:

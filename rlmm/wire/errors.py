@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from rlmm import errors
 from rlmm.errors import ProtocolError, RlmmError
 from rlmm.metadata.ids import INT64_MAX, INT64_MIN
-from rlmm.wire.forms import form
+from rlmm.wire.value_checks import form
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

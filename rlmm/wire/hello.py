@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import UnsupportedVersion
-from rlmm.wire.forms import array, mapping, refuse, text, uint31, uuid
 from rlmm.wire.framing import FRAME_BYTES_MAX
+from rlmm.wire.value_checks import array, mapping, refuse, text, uint31, uuid
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

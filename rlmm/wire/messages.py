@@ -19,8 +19,8 @@ from msgpack.exceptions import OutOfData
 from rlmm.errors import InvalidArgument, ProtocolError
 from rlmm.metadata.ids import INT32_MAX
 from rlmm.wire.errors import error_value, read_error
-from rlmm.wire.forms import OddMap, form
 from rlmm.wire.framing import FRAME_BYTES_MAX, frame
+from rlmm.wire.value_checks import OddMap, form
 
 if TYPE_CHECKING:
     from collections.abc import Callable

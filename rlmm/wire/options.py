@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import INT32_MAX
-from rlmm.wire.forms import flag, mapping, refuse, uint31
-from rlmm.wire.questions import read_token
+from rlmm.wire.queries import read_token
+from rlmm.wire.value_checks import flag, mapping, refuse, uint31
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

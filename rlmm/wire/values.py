@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.ids import NAME_BYTES_MAX, TopicIdPartition, trusted_segment_id
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState, trusted_segment
-from rlmm.wire.forms import array, flag, int32, int64, refuse, uint31, uint63, uuid
+from rlmm.wire.value_checks import array, flag, int32, int64, refuse, uint31, uint63, uuid
 
 if TYPE_CHECKING:
     from rlmm.metadata.ids import SegmentId

@@ -22,20 +22,20 @@ journal, by which another one goes on with the window or closes it.
 
 By module, bottom up:
 
-    outcomes    why a topic is refused, and what became of it
-    settings    the settings of a topic: what is refused, journalled, changed and restored
-    safety      whether brokers may begin to copy beside what the tier has
-    quiet       whether metadata has been left alone
-    ending      a plan that ends what is open
-    journal     where a window stands, as a value
-    book        journals in the store, written once
-    hands       what a window works with
-    afterwards  what is looked at when brokers copy again
-    steps       the single steps of a window
-    window      one topic's window: the steps in their order
+    outcomes       why a topic is refused, and what became of it
+    settings       the settings of a topic: what is refused, journalled, changed and restored
+    safety         whether brokers may begin to copy beside what the tier has
+    quiet_watch    whether metadata has been left alone
+    end_plan       a plan that ends what is open
+    journal        where a window stands, as a value
+    journal_store  journals in the store, written once
+    protocols      what a window works with
+    resume_check   what is looked at when brokers copy again
+    steps          the single steps of a window
+    window         one topic's window: the steps in their order
     topic_hands the hands of a real job: plans made and carried out, settings, the journal
-    report      what became of all topics
-    adoption    the whole: one topic after the other
+    report         what became of all topics
+    adoption       the whole: one topic after the other
 
 Invariants:
 
@@ -46,4 +46,8 @@ Invariants:
 - After that nothing is finished by anybody: what was open is ended, so that the state machine
   refuses the event of a straggler.
 - Whoever does not hold the topic changes nothing.
+
+May be imported by `rlmm.cli`.
+
+- `topic_actions`: The hands of a real job for one topic.
 """

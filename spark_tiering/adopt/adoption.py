@@ -10,30 +10,30 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError, StoreError, TopicBusy
-from spark_tiering.adopt.book import open_windows
+from spark_tiering.adopt.journal_store import open_windows
 from spark_tiering.adopt.outcomes import Refusal, Refused, Standing, TopicOutcome
 from spark_tiering.adopt.report import AdoptionReport
 from spark_tiering.adopt.steps import WindowOptions
-from spark_tiering.adopt.topic_hands import TopicHands
+from spark_tiering.adopt.topic_actions import TopicHands
 from spark_tiering.adopt.window import Window
-from spark_tiering.jobs.beats import newest_beat
-from spark_tiering.jobs.job_store import Topic
-from spark_tiering.jobs.standings import standing_of
-from spark_tiering.plan.reasons import Mode
-from spark_tiering.run.job import nobody_listens, nobody_stops
-from spark_tiering.run.life import open_life, stop_signs
+from spark_tiering.copy_job.job import nobody_listens, nobody_stops
+from spark_tiering.copy_job.job_lease import open_life, stop_signs
+from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.job_registry.heartbeats import newest_beat
+from spark_tiering.job_registry.job_list import standing_of
+from spark_tiering.job_registry.job_store import Topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from spark_tiering.adopt.journal import Journal
-    from spark_tiering.jobs.beats import Standing as JobStanding
-    from spark_tiering.jobs.job_store import JobStore
-    from spark_tiering.plan.planned import CopyPlan
-    from spark_tiering.run.life import Life
-    from spark_tiering.run.progress import Progress
-    from spark_tiering.run.stopping import StopSigns
-    from spark_tiering.run.surroundings import Surroundings
+    from spark_tiering.copy_job.job_lease import Life
+    from spark_tiering.copy_job.progress import Progress
+    from spark_tiering.copy_job.stop_signals import StopSigns
+    from spark_tiering.copy_job.wiring import Surroundings
+    from spark_tiering.copy_plan.plan import CopyPlan
+    from spark_tiering.job_registry.heartbeats import Standing as JobStanding
+    from spark_tiering.job_registry.job_store import JobStore
 
 _PATTERN = frozenset("*?[")
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import INT64_MAX, Uuid
 from spark_tiering.adopt.settings import CHANGED
-from spark_tiering.jobs.ids import began_ms
-from spark_tiering.jobs.job_store import Topic, fields_bytes, read_fields
+from spark_tiering.job_registry.ids import began_ms
+from spark_tiering.job_registry.job_store import Topic, fields_bytes, read_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_tiering.run.fates import Fate
+from spark_tiering.copy_job.receipts import Fate
 
 if TYPE_CHECKING:
-    from spark_tiering.run.fates import EndReceipt, Receipt
+    from spark_tiering.copy_job.receipts import EndReceipt, Receipt
 
 
 class Refusal(StrEnum):

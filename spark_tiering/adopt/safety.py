@@ -15,12 +15,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_tiering.adopt.outcomes import Refusal, Refused
-from spark_tiering.plan.lineage import Tier
+from spark_tiering.copy_plan.lineage import Tier
 
 if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
-    from spark_tiering.plan.inputs import PartitionImage
-    from spark_tiering.segments.epochs import Epochs
+    from spark_tiering.copy_plan.inputs import PartitionImage
+    from spark_tiering.segments.leader_epochs import Epochs
 
 
 class PartitionSeen(NamedTuple):

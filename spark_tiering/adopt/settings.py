@@ -15,7 +15,7 @@ from spark_tiering.adopt.outcomes import Refusal, Refused
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spark_tiering.sources.cluster import Setting
+    from spark_tiering.segment_sources.cluster import Setting
 
 TIERED: Final = "remote.storage.enable"
 CLEANUP: Final = "cleanup.policy"

@@ -12,22 +12,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable, TopicBusy
-from spark_tiering.adopt.afterwards import end_text, few
 from spark_tiering.adopt.outcomes import Refusal, Refused
-from spark_tiering.adopt.quiet import QuietWatch
+from spark_tiering.adopt.quiet_watch import QuietWatch
+from spark_tiering.adopt.resume_check import end_text, few
 from spark_tiering.adopt.safety import highest_tiered
 from spark_tiering.adopt.settings import differences
-from spark_tiering.run.fates import Fate
+from spark_tiering.copy_job.receipts import Fate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from rlmm.metadata.ids import TopicIdPartition
-    from spark_tiering.adopt.hands import WindowHands
     from spark_tiering.adopt.journal import Journal, Step
+    from spark_tiering.adopt.protocols import WindowHands
     from spark_tiering.adopt.safety import PartitionSeen
     from spark_tiering.adopt.settings import SettingsChange
-    from spark_tiering.run.fates import EndReceipt
+    from spark_tiering.copy_job.receipts import EndReceipt
 
 CHANGES_MAX: Final = 3
 """How often a change is asked for of which nobody could say whether it was made."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import ConfigError, LogNotPermitted, RlmmError, TopicBusy
-from spark_tiering.adopt.afterwards import copied_twice, end_text, few, moved_starts
 from spark_tiering.adopt.journal import Step
 from spark_tiering.adopt.outcomes import Refusal, Refused, Standing, TopicOutcome
+from spark_tiering.adopt.resume_check import copied_twice, end_text, few, moved_starts
 from spark_tiering.adopt.safety import why_not_enabled
 from spark_tiering.adopt.settings import (
     enabling_change,
@@ -22,15 +22,15 @@ from spark_tiering.adopt.settings import (
     why_not,
 )
 from spark_tiering.adopt.steps import GivenUp, WindowOptions, WindowSteps
-from spark_tiering.run.fates import Fate
-from spark_tiering.run.publishing import PublishFailure
+from spark_tiering.copy_job.publishing import PublishFailure
+from spark_tiering.copy_job.receipts import Fate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from spark_tiering.adopt.hands import Preview, Round, WindowHands
+    from spark_tiering.adopt.protocols import Preview, Round, WindowHands
     from spark_tiering.adopt.safety import PartitionSeen
-    from spark_tiering.run.fates import EndReceipt, Receipt
+    from spark_tiering.copy_job.receipts import EndReceipt, Receipt
 
 _LOOKS_MAX: Final = 3
 _NOBODY_COPIES: Final = "brokers did not go on behind the last copies"

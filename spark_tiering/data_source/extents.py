@@ -13,7 +13,7 @@ from spark_tiering.data_source.bounds import TopicPartition
 if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import Epochs
-    from spark_tiering.frozen.planned import FrozenSegment
+    from spark_tiering.read_plan.plan import FrozenSegment
 
 
 class ObjectKeys(NamedTuple):

@@ -15,20 +15,20 @@ from rlmm.partition_log.checkpoints import Unreadable, parse_offsets
 from rlmm.partition_log.names import LOG, parse_folder
 from spark_tiering.data_source.extents import Extent, Held, Listing, LogFile
 from spark_tiering.data_source.options import Isolation
-from spark_tiering.segments.folder import LogFolder
-from spark_tiering.segments.listing import TXN_INDEX, list_segments
-from spark_tiering.segments.replaying import last_stable_offset
-from spark_tiering.sources.logdir import LogDirSource
-from spark_tiering.sources.settings import LogDirSettings
+from spark_tiering.segment_sources.logdir import LogDirSource
+from spark_tiering.segment_sources.settings import LogDirSettings
+from spark_tiering.segments.log_folder import LogFolder
+from spark_tiering.segments.segment_listing import TXN_INDEX, list_segments
+from spark_tiering.segments.state_before import last_stable_offset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rlmm.metadata.ids import TopicIdPartition
     from spark_tiering.data_source.options import Subscription
-    from spark_tiering.segments.files import FileFacts
-    from spark_tiering.segments.listing import ListedSegment
-    from spark_tiering.sources.protocol import FoundPartition
+    from spark_tiering.segment_sources.protocol import FoundPartition
+    from spark_tiering.segments.partition_files import FileFacts
+    from spark_tiering.segments.segment_listing import ListedSegment
 
 LOG_STARTS = "log-start-offset-checkpoint"
 UNKNOWN_TIME = -1

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import ConfigError
 from spark_tiering.data_source.extents import Held, Listing, Missing, extent_of
-from spark_tiering.frozen.planned import GapReason
+from spark_tiering.read_plan.plan import GapReason
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from spark_tiering.data_source.options import Subscription
-    from spark_tiering.frozen.planned import FrozenPartition, FrozenPlan, Gap
+    from spark_tiering.read_plan.plan import FrozenPartition, FrozenPlan, Gap
 
 _WHY: Final = {
     GapReason.BELOW_LOG_START: "expired: the log begins behind them",

@@ -11,26 +11,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import ConfigError, TierUnreadable
-from rlmm.inspection import tier_kinds
-from spark_tiering.bucket.manifests import partition_folders, partition_manifests, topic_folders
+from rlmm.findings import tier_findings as tier_kinds
 from spark_tiering.data_source.listing_frozen import listing_of_plan
 from spark_tiering.data_source.places import ListKind
-from spark_tiering.frozen.manifest_units import ManifestTask, Told, read_manifests
-from spark_tiering.frozen.plan_files import require_plan
-from spark_tiering.frozen.question import Question
-from spark_tiering.frozen.tier_plans import plan_of_manifests, plan_of_moment
+from spark_tiering.read_plan.manifest_units import ManifestTask, Told, read_manifests
+from spark_tiering.read_plan.plan_files import require_plan
+from spark_tiering.read_plan.question import Question
+from spark_tiering.read_plan.tier_plans import plan_of_manifests, plan_of_moment
+from spark_tiering.store_listing.manifests import (
+    partition_folders,
+    partition_manifests,
+    topic_folders,
+)
 from spark_tiering.stores.opening import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.bucket.manifests import ListedManifest
-    from spark_tiering.care.request import CareRequest
     from spark_tiering.data_source.extents import Listing
     from spark_tiering.data_source.options import ReadOptions, Subscription
     from spark_tiering.data_source.places import Place
-    from spark_tiering.frozen.planned import FrozenPlan
+    from spark_tiering.maintenance.request import CareRequest
+    from spark_tiering.read_plan.plan import FrozenPlan
+    from spark_tiering.store_listing.manifests import ListedManifest
     from spark_tiering.stores.protocol import ObjectStore
 
 logger = logging.getLogger(__name__)
@@ -143,15 +147,15 @@ def question_of(options: ReadOptions) -> Question:
 
 def _plan_of_metadata(place: Place, question: Question) -> FrozenPlan:
     # Large, and not needed for whoever goes by manifests or plans.
-    from spark_tiering.care.opening import open_tier  # noqa: PLC0415
+    from spark_tiering.maintenance.wiring import open_tier  # noqa: PLC0415
 
     with open_tier(_request(place)) as tier:
         return plan_of_moment(tier.moment(), question)
 
 
 def _request(place: Place) -> CareRequest:
-    from rlmm.sources.settings import SourceSettings  # noqa: PLC0415 - see above
-    from spark_tiering.care.request import CareRequest  # noqa: PLC0415
+    from rlmm.state_sources.settings import SourceSettings  # noqa: PLC0415 - see above
+    from spark_tiering.maintenance.request import CareRequest  # noqa: PLC0415
 
     if place.sidecar is None:
         if not Path(place.embedded).is_dir():

@@ -13,7 +13,7 @@ from rlmm.records.header import OFFSET_MAX
 from spark_tiering.data_source.extents import LogFile
 from spark_tiering.data_source.index_cache import offset_places, time_places
 from spark_tiering.data_source.index_places import Place, Stretch, fits
-from spark_tiering.data_source.pushed import EVERYTHING, Pushed
+from spark_tiering.data_source.pushed_filters import EVERYTHING, Pushed
 from spark_tiering.data_source.segment_opening import (
     Storage,
     damaged,
@@ -21,9 +21,9 @@ from spark_tiering.data_source.segment_opening import (
     told_of,
     wrong_index,
 )
-from spark_tiering.data_source.slicing import Piece
+from spark_tiering.data_source.task_splits import Piece
 from spark_tiering.decoding import BatchDecoder, DecodingFault, FaultKind
-from spark_tiering.decoding.wanted import TIME_MAX_MS, TIME_MIN_MS, Wanted
+from spark_tiering.decoding.options import TIME_MAX_MS, TIME_MIN_MS, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,8 +10,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError
+from spark_tiering.data_source.aborted_transactions import Decided, decide, of_piece, stable_end
 from spark_tiering.data_source.bounds import Asked, asked_of, require_named
-from spark_tiering.data_source.covering import (
+from spark_tiering.data_source.extents import Missing
+from spark_tiering.data_source.listing_tier import TierLister
+from spark_tiering.data_source.options import Isolation
+from spark_tiering.data_source.piece_reading import Reading
+from spark_tiering.data_source.places import ListKind
+from spark_tiering.data_source.pushed_filters import EVERYTHING, Pushed, prune
+from spark_tiering.data_source.query_coverage import (
     Range,
     cover,
     lost_text,
@@ -20,26 +27,19 @@ from spark_tiering.data_source.covering import (
     require_nothing_lost,
     without,
 )
-from spark_tiering.data_source.deciding import Decided, decide, of_piece, stable_end
-from spark_tiering.data_source.extents import Missing
-from spark_tiering.data_source.listing_tier import TierLister
-from spark_tiering.data_source.options import Isolation
-from spark_tiering.data_source.piece_reading import Reading
-from spark_tiering.data_source.places import ListKind
-from spark_tiering.data_source.pushed import EVERYTHING, Pushed, prune
 from spark_tiering.data_source.segment_opening import Storage
-from spark_tiering.data_source.slicing import Cutting, shares
-from spark_tiering.data_source.times import first_offset_at
+from spark_tiering.data_source.task_splits import Cutting, shares
+from spark_tiering.data_source.time_lookup import first_offset_at
 from spark_tiering.data_source.transaction_state import ReadState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from spark_tiering.data_source.bounds import TopicPartition
-    from spark_tiering.data_source.covering import Covered
     from spark_tiering.data_source.extents import Extent, Held, Listing
     from spark_tiering.data_source.options import ReadOptions
-    from spark_tiering.data_source.slicing import Piece
+    from spark_tiering.data_source.query_coverage import Covered
+    from spark_tiering.data_source.task_splits import Piece
 
 logger = logging.getLogger(__name__)
 

@@ -1,5 +1,5 @@
 """
-The columns, as Spark's Kafka source names and orders them, and which of them somebody wants. Pure.
+The columns, as Spark's Kafka source names and orders them, and which of them somebody wants.
 
 Spark hands no column selection to a source in Python. Who needs some columns alone gives a schema
 of his own, and the others are never decoded.

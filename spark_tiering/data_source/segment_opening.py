@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import DataLost, TierUnreadable
-from rlmm.inspection import tier_kinds
+from rlmm.findings import tier_findings as tier_kinds
 from spark_tiering.data_source.extents import LogFile, ObjectKeys
-from spark_tiering.keys import ObjectKind, find_object_name
 from spark_tiering.layout.findings import LayoutFinding
 from spark_tiering.layout.manifest import SegmentDescription
 from spark_tiering.layout.manifest_reading import MANIFEST_BYTES_MAX, parse_manifest
+from spark_tiering.layout.object_names import ObjectKind, find_object_name
 from spark_tiering.segment_reading.faults import (
     ReadFault,
     SegmentUnreadable,
@@ -26,10 +26,10 @@ from spark_tiering.segment_reading.faults import (
 from spark_tiering.segment_reading.key_files import KeyRingSettings, process_key_ring
 from spark_tiering.segment_reading.log_files import FolderSegment
 from spark_tiering.segment_reading.tiered import TieredSegment
-from spark_tiering.segments.folder import LogFolder
-from spark_tiering.segments.listing import ListedSegment
+from spark_tiering.segments.log_folder import LogFolder
+from spark_tiering.segments.segment_listing import ListedSegment
 from spark_tiering.stores.opening import process_store
-from spark_tiering.stores.outcomes import Absent, Archived
+from spark_tiering.stores.results import Absent, Archived
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

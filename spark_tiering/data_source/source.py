@@ -15,11 +15,11 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from rlmm.errors import ConfigError, DataLost, RlmmError
-from spark_tiering.data_source.one_line import iterated_in_one_line, told_in_one_line
 from spark_tiering.data_source.options import parse_options
 from spark_tiering.data_source.piece_reading import read_piece
-from spark_tiering.data_source.pushed import Pushed
+from spark_tiering.data_source.pushed_filters import Pushed
 from spark_tiering.data_source.schema import full_schema, wanted_columns
+from spark_tiering.data_source.spark_errors import iterated_in_one_line, told_in_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from spark_tiering.data_source.options import ReadOptions
     from spark_tiering.data_source.piece_reading import Reading
-    from spark_tiering.data_source.slicing import Piece
+    from spark_tiering.data_source.task_splits import Piece
 
 NAME = "rlmm"
 NO_WRITER: Final = "the format rlmm reads tiered segments and writes none"

@@ -14,12 +14,12 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from rlmm.clock import SYSTEM_CLOCK
+from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.errors import DataLost, RlmmError
-from spark_tiering.data_source.one_line import iterated_in_one_line, told_in_one_line
 from spark_tiering.data_source.query_planning import QueryPlanner
 from spark_tiering.data_source.schema import wanted_columns
 from spark_tiering.data_source.source import Share, rows_of
+from spark_tiering.data_source.spark_errors import iterated_in_one_line, told_in_one_line
 from spark_tiering.data_source.stream_steps import (
     Offsets,
     Patience,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from rlmm.clock import Clock
+    from rlmm.base.clock import Clock
     from spark_tiering.data_source.extents import Listing
     from spark_tiering.data_source.options import ReadOptions
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from spark_tiering.data_source.segment_opening import open_extent, told_of, wrong_index
 from spark_tiering.decoding import DecodingFault, read_txn_index
 from spark_tiering.segments.findings import SegmentPart
-from spark_tiering.segments.producers import parse_snapshot
+from spark_tiering.segments.producer_state import parse_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

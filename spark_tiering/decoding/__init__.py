@@ -4,7 +4,7 @@ Record batches of a `.log` as Arrow, all batches of a window at a time. Pure: no
     wanted = Wanted(
         topic="orders", partition=3, columns=("key", "value"), first_offset=1_500, next_offset=3_000
     )
-    decoder = BatchDecoder(wanted)
+    decoder           = BatchDecoder(wanted)
     for window in windows:
         for rows in decoder.feed(window):
             ...  # a pyarrow.RecordBatch, or the DecodingFault behind which nothing is read
@@ -24,20 +24,20 @@ batch ends. For `read_committed` the aborted transactions come from transaction 
 
 The modules, bottom up:
 
-    faults      what can be wrong with a log, as values
-    columns     the columns that there are, their types, and which are wanted
-    wanted      what is asked of a decoder
-    aborted     entries of transaction indexes, which of them a read needs, and whose batches go
-    walking     bytes to the headers of whole batches, each of them checked
-    inflating   batches to one buffer of records, no more at a time than a limit
-    varints     the varints of many records in a few steps
-    stepping    where each record begins
-    fields      what stands in each record
-    headers     the headers of all records
-    arrow       columns out of positions in a buffer
-    counts      what became of the records, as values
-    rows        portions of batches to rows, up to the first record that makes no sense
-    decoder     all of it, in pieces
+    faults            what can be wrong with a log, as values
+    columns           the columns that there are, their types, and which are wanted
+    options           what is asked of a decoder
+    aborted           transaction index entries, which of them a read needs, and whose batches go
+    batch_walk        bytes to the headers of whole batches, each of them checked
+    decompression     batches to one buffer of records, no more at a time than a limit
+    varints           the varints of many records in a few steps
+    record_positions  where each record begins
+    fields            what stands in each record
+    headers           the headers of all records
+    arrow             columns out of positions in a buffer
+    counts            what became of the records, as values
+    rows              portions of batches to rows, up to the first record that makes no sense
+    decoder           all of it, in pieces
 
 Invariants:
 
@@ -47,6 +47,8 @@ Invariants:
   there. Memory is bounded by the window, the largest batch and `INFLATED_BYTES_MAX`.
 - What is dropped is counted: markers, aborted records, what lies outside of what was asked for.
 - Columns that are not wanted cost nothing, and what only they need is not looked at.
+
+May be imported by `spark_tiering.data_source`, `spark_tiering.maintenance`.
 """
 
 from spark_tiering.decoding.aborted import (
@@ -58,7 +60,7 @@ from spark_tiering.decoding.columns import COLUMNS, schema_of
 from spark_tiering.decoding.counts import DecodingCounts
 from spark_tiering.decoding.decoder import BatchDecoder
 from spark_tiering.decoding.faults import DecodingFault, FaultKind
-from spark_tiering.decoding.wanted import Wanted
+from spark_tiering.decoding.options import Wanted
 
 __all__ = [
     "COLUMNS",

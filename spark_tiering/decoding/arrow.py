@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from spark_tiering.decoding.columns import HEADER_TYPE
 
 if TYPE_CHECKING:
+    from spark_tiering.decoding.batch_walk import Int64s
     from spark_tiering.decoding.fields import Spans
-    from spark_tiering.decoding.walking import Int64s
 
 TIME_MAX_MS: Final = (2**63 - 1) // 1000
 TIME_MIN_MS: Final = -TIME_MAX_MS

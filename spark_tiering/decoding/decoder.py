@@ -16,20 +16,20 @@ from rlmm.records.header import (
     judge_start,
 )
 from spark_tiering.decoding.aborted import AbortedRanges
+from spark_tiering.decoding.batch_walk import walk_window
 from spark_tiering.decoding.counts import DecodingCounts
+from spark_tiering.decoding.decompression import Inflater
 from spark_tiering.decoding.faults import DecodingFault, FaultKind
-from spark_tiering.decoding.inflating import Inflater
 from spark_tiering.decoding.rows import RowReader
 from spark_tiering.decoding.varints import PADDING
-from spark_tiering.decoding.walking import walk_window
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pyarrow as pa
 
-    from spark_tiering.decoding.walking import BatchTable
-    from spark_tiering.decoding.wanted import Wanted
+    from spark_tiering.decoding.batch_walk import BatchTable
+    from spark_tiering.decoding.options import Wanted
 
 _LENGTH_FIELD: Final = slice(8, 12)
 

@@ -16,8 +16,8 @@ from spark_tiering.decoding.varints import decode_pairs, decode_short, int32_of
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from spark_tiering.decoding.batch_walk import Int64s
     from spark_tiering.decoding.varints import VarintBuffer
-    from spark_tiering.decoding.walking import Int64s
 
 _BYTE: Final = np.uint64(8)
 _WORD_BYTES: Final = 8

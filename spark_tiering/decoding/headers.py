@@ -17,8 +17,8 @@ from spark_tiering.decoding.varints import INT32_VARINT_BYTES_MAX
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from spark_tiering.decoding.batch_walk import Int64s
     from spark_tiering.decoding.varints import VarintBuffer
-    from spark_tiering.decoding.walking import Int64s
 
 LANES_MIN: Final = 64
 """Fewer records than these are gone through one after the other."""

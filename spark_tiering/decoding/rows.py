@@ -17,20 +17,20 @@ from spark_tiering.decoding import arrow, columns
 from spark_tiering.decoding.faults import DecodingFault, FaultKind
 from spark_tiering.decoding.fields import Spans, read_fields
 from spark_tiering.decoding.headers import HeaderFields, limit_counts, read_headers
-from spark_tiering.decoding.stepping import find_records
-from spark_tiering.decoding.wanted import TIME_MAX_MS, TIME_MIN_MS
+from spark_tiering.decoding.options import TIME_MAX_MS, TIME_MIN_MS
+from spark_tiering.decoding.record_positions import find_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import numpy.typing as npt
 
+    from spark_tiering.decoding.batch_walk import Int64s
     from spark_tiering.decoding.counts import DecodingCounts
+    from spark_tiering.decoding.decompression import Portion
     from spark_tiering.decoding.fields import RecordFields
-    from spark_tiering.decoding.inflating import Portion
-    from spark_tiering.decoding.stepping import RecordPlaces
-    from spark_tiering.decoding.walking import Int64s
-    from spark_tiering.decoding.wanted import Wanted
+    from spark_tiering.decoding.options import Wanted
+    from spark_tiering.decoding.record_positions import RecordPlaces
 
 ROWS_MAX: Final = 32 * 1024
 """How many records are read at a time."""

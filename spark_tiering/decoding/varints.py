@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from spark_tiering.decoding.walking import Int64s
+    from spark_tiering.decoding.batch_walk import Int64s
 
 Words: TypeAlias = npt.NDArray[np.uint64]
 

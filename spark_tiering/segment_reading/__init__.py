@@ -24,13 +24,13 @@ a value of it. What concerns the store as a whole raises the store's errors, and
 
 By module, bottom up:
 
-    faults       what can stand in the way, as an exception that carries a value
-    protocol     `SegmentBytes`, and as much of a store as is needed
-    places       the keys under which a segment's objects may lie: prefixes change, objects stay
-    key_files    a key ring from its files, once a process; what travels is the path
-    tiered       a segment of a tier: `open_tiered`, `TieredSegment`
-    log_files    a segment of a broker's folder: `FolderSegment`
-    windows      pieces cut where record batches end
+    faults     what can stand in the way, as an exception that carries a value
+    protocol   `SegmentBytes`, and as much of a store as is needed
+    places     the keys under which a segment's objects may lie: prefixes change, objects stay
+    key_files  a key ring from its files, once a process; what travels is the path
+    tiered     a segment of a tier: `open_tiered`, `TieredSegment`
+    log_files  a segment of a broker's folder: `FolderSegment`
+    windows    pieces cut where record batches end
 
 Invariants:
 
@@ -38,4 +38,6 @@ Invariants:
 - Nothing of what a store gives is believed; bytes that are given were checked as far as the form
   allows: lengths, frames, tags. CRCs of batches are for who decodes them.
 - No key and no secret is part of a setting, a message or a pickle.
+
+May be imported by `rlmm.cli`, `spark_tiering.data_source`, `spark_tiering.maintenance`.
 """

@@ -5,15 +5,15 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from rlmm.inspection import tier_kinds
+from rlmm.findings import tier_findings as tier_kinds
 from spark_tiering.layout.findings import LayoutFault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rlmm.inspection.findings import Kind
+    from rlmm.findings.finding import Kind
     from spark_tiering.layout.findings import LayoutFinding
-    from spark_tiering.stores.outcomes import Archived
+    from spark_tiering.stores.results import Archived
 
 
 class ReadFault(StrEnum):

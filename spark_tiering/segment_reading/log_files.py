@@ -14,17 +14,17 @@ from rlmm.partition_log.names import EPOCH_CHECKPOINT, LOG, OFFSET_INDEX, TIME_I
 from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable
 from spark_tiering.segment_reading.tiered import require_range
 from spark_tiering.segments.companions import PART_BYTES_MAX
-from spark_tiering.segments.epochs import epochs_of_file, epochs_until
-from spark_tiering.segments.files import piece_bytes_of, read_whole
 from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
-from spark_tiering.segments.listing import SNAPSHOT, TXN_INDEX
+from spark_tiering.segments.leader_epochs import epochs_of_file, epochs_until
+from spark_tiering.segments.partition_files import piece_bytes_of, read_whole
+from spark_tiering.segments.segment_listing import SNAPSHOT, TXN_INDEX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from spark_tiering.segment_reading.protocol import Piece
-    from spark_tiering.segments.files import FileFacts, PartitionFiles
-    from spark_tiering.segments.listing import ListedSegment
+    from spark_tiering.segments.partition_files import FileFacts, PartitionFiles
+    from spark_tiering.segments.segment_listing import ListedSegment
 
 _ENTRY_BYTES: Final = {SegmentPart.OFFSET_INDEX: 8, SegmentPart.TIME_INDEX: 12}
 _FAULTS: Final = {

@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.errors import InvalidArgument
-from spark_tiering.keys import ObjectKind, main_key, parse_object_key
 from spark_tiering.layout.custom_metadata import CustomMetadata, parse_custom_metadata
+from spark_tiering.layout.object_names import ObjectKind, main_key, parse_object_key
 from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable
 from spark_tiering.stores.protocol import check_key
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from spark_tiering.segments.findings import SegmentPart
-    from spark_tiering.stores.outcomes import Absent, GetOutcome, ObjectFacts
+    from spark_tiering.stores.results import Absent, GetOutcome, ObjectFacts
 
 Piece = bytes | memoryview
 

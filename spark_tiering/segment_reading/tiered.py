@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.errors import InvalidArgument
-from spark_tiering.keys import ObjectKind
-from spark_tiering.layout.fetching import FETCH_BYTES, plan_index_fetch, plan_log_fetches
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 from spark_tiering.layout.key_ring import cipher_of
 from spark_tiering.layout.manifest_reading import MANIFEST_BYTES_MAX, parse_manifest
+from spark_tiering.layout.object_names import ObjectKind
+from spark_tiering.layout.range_reading import FETCH_BYTES, plan_index_fetch, plan_log_fetches
 from spark_tiering.segment_reading.faults import (
     ReadFault,
     SegmentUnreadable,
@@ -26,16 +26,16 @@ from spark_tiering.segment_reading.faults import (
 )
 from spark_tiering.segment_reading.places import KeyPlaces
 from spark_tiering.segments.companions import PART_BYTES_MAX
-from spark_tiering.stores.outcomes import Absent, Archived, OutOfRange
+from spark_tiering.stores.results import Absent, Archived, OutOfRange
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.layout.encryption import SegmentCipher
-    from spark_tiering.layout.fetching import Fetch
     from spark_tiering.layout.key_ring import KeyRing
     from spark_tiering.layout.manifest import Manifest
+    from spark_tiering.layout.range_reading import Fetch
     from spark_tiering.segment_reading.places import Keys
     from spark_tiering.segment_reading.protocol import ObjectReader, Piece
     from spark_tiering.segments.findings import SegmentPart

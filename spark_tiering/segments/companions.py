@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.partition_log.names import EPOCH_CHECKPOINT, segment_file
-from spark_tiering.segments.epochs import CHECKPOINT_BYTES_MAX, epochs_of_file
-from spark_tiering.segments.files import FileFacts, FileStream, read_whole
 from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
-from spark_tiering.segments.listing import SNAPSHOT
-from spark_tiering.segments.parts import AsStored, Made
-from spark_tiering.segments.producers import SNAPSHOT_BYTES_MAX, ProducerEntry, parse_snapshot
+from spark_tiering.segments.leader_epochs import CHECKPOINT_BYTES_MAX, epochs_of_file
+from spark_tiering.segments.partition_files import FileFacts, FileStream, read_whole
+from spark_tiering.segments.producer_state import SNAPSHOT_BYTES_MAX, ProducerEntry, parse_snapshot
+from spark_tiering.segments.segment_listing import SNAPSHOT
+from spark_tiering.segments.segment_parts import AsStored, Made
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spark_tiering.segments.epochs import Epochs
-    from spark_tiering.segments.files import PartitionFiles
+    from spark_tiering.segments.leader_epochs import Epochs
+    from spark_tiering.segments.partition_files import PartitionFiles
 
 
 PART_BYTES_MAX = 64 * 1024 * 1024

@@ -13,12 +13,12 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from spark_tiering.segments.entries import IndexEntries
 from spark_tiering.segments.findings import Finding, FindingKind
+from spark_tiering.segments.index_entries import IndexEntries
 
 if TYPE_CHECKING:
-    from spark_tiering.segments.files import FileStream
-    from spark_tiering.segments.walking import LogBatch
+    from spark_tiering.segments.log_walk import LogBatch
+    from spark_tiering.segments.partition_files import FileStream
 
 _OFFSET_ENTRY = struct.Struct(">ii")
 _TIME_ENTRY = struct.Struct(">qi")

@@ -17,13 +17,13 @@ import struct
 from typing import TYPE_CHECKING
 
 from rlmm.records.control import ControlType
-from spark_tiering.segments.entries import IndexEntries
 from spark_tiering.segments.findings import Finding, FindingKind
+from spark_tiering.segments.index_entries import IndexEntries
 
 if TYPE_CHECKING:
-    from spark_tiering.segments.files import FileStream
-    from spark_tiering.segments.producers import EndedTransaction
-    from spark_tiering.segments.walking import LogBatch
+    from spark_tiering.segments.log_walk import LogBatch
+    from spark_tiering.segments.partition_files import FileStream
+    from spark_tiering.segments.producer_state import EndedTransaction
 
 TXN_INDEX_BYTES_MAX = 32 * 1024 * 1024
 """Largest transaction index that is made: a million aborted transactions in one segment."""

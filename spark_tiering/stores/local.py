@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlmm.errors import ConfigError, StoreAbsent, StoreUnsuitable
+from spark_tiering.stores.conditional_put_probe import refuses_second_put
 from spark_tiering.stores.content import FileContent, Measured, stream_of, walk_through
 from spark_tiering.stores.local_files import (
     NOT_THERE,
@@ -31,7 +32,9 @@ from spark_tiering.stores.local_files import (
     refused_or_raise,
     sync_folder,
 )
-from spark_tiering.stores.outcomes import (
+from spark_tiering.stores.object_reading import compare
+from spark_tiering.stores.protocol import RESERVED, check_key, check_range
+from spark_tiering.stores.results import (
     Absent,
     ObjectFacts,
     OpenUpload,
@@ -42,9 +45,6 @@ from spark_tiering.stores.outcomes import (
     Unknown,
     Written,
 )
-from spark_tiering.stores.probing import refuses_second_put
-from spark_tiering.stores.protocol import RESERVED, check_key, check_range
-from spark_tiering.stores.reading import compare
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from spark_tiering.stores.content import Content, Stream
     from spark_tiering.stores.local_settings import LocalSettings
-    from spark_tiering.stores.outcomes import Folder, GetOutcome, Listed, PutOutcome, Sum
+    from spark_tiering.stores.results import Folder, GetOutcome, Listed, PutOutcome, Sum
 
 WRITING = f"{RESERVED}writing"
 NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV}

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
 from rlmm.errors import StoreNotPermitted, StoreUnavailable
-from spark_tiering.stores.outcomes import Folder, Listed, Refusal, Refused
+from spark_tiering.stores.results import Folder, Listed, Refusal, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from spark_tiering.stores.content import Content, Stream
-    from spark_tiering.stores.outcomes import (
+    from spark_tiering.stores.results import (
         Absent,
         Folder,
         GetOutcome,

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from spark_tiering.layout.digests import parse_crc64nvme
 from spark_tiering.stores.content import stream_of, walk_through
-from spark_tiering.stores.outcomes import (
+from spark_tiering.stores.object_reading import compare
+from spark_tiering.stores.protocol import check_key, check_range
+from spark_tiering.stores.results import (
     Absent,
     Archived,
     Folder,
@@ -18,8 +20,6 @@ from spark_tiering.stores.outcomes import (
     Refused,
     Unknown,
 )
-from spark_tiering.stores.protocol import check_key, check_range
-from spark_tiering.stores.reading import compare
 from spark_tiering.stores.s3_calls import S3Calls
 from spark_tiering.stores.s3_faults import Fault, FaultKind
 from spark_tiering.stores.s3_parts import put_parts
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from boto3 import S3Client
 
     from spark_tiering.stores.content import Content, Stream
-    from spark_tiering.stores.outcomes import Found, GetOutcome, PutOutcome, StoreTraits, Sum
+    from spark_tiering.stores.results import Found, GetOutcome, PutOutcome, StoreTraits, Sum
     from spark_tiering.stores.s3_policies import Repeats
     from spark_tiering.stores.s3_settings import S3Settings
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from spark_tiering.layout.digests import continued_crc64nvme
 from spark_tiering.stores.content import walk
-from spark_tiering.stores.outcomes import Refusal, Refused, Sum
+from spark_tiering.stores.results import Refusal, Refused, Sum
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

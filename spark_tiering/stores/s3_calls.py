@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import boto3
 from botocore.config import Config
 
-import rlmm
+from rlmm.base.version import __version__
 from spark_tiering.stores.s3_faults import SORTED, Fault, FaultKind, raise_fault, sort_fault
 from spark_tiering.stores.s3_policies import Repeats
 from spark_tiering.stores.s3_settings import Encryption
@@ -123,6 +123,6 @@ def _client(session: boto3.Session, settings: S3Settings, *, is_body_signed: boo
             },
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
-            user_agent_extra=f"rlmm/{rlmm.__version__}",
+            user_agent_extra=f"rlmm/{__version__}",
         ),
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rlmm.errors import StoreError
 from spark_tiering.layout.digests import crc64nvme_text
 from spark_tiering.stores.content import BytesContent, Measured, cut
-from spark_tiering.stores.outcomes import Absent, Refusal, Refused, Sum, Unknown, Written
+from spark_tiering.stores.results import Absent, Refusal, Refused, Sum, Unknown, Written
 from spark_tiering.stores.s3_body import Body
 from spark_tiering.stores.s3_faults import Fault, FaultKind
 from spark_tiering.stores.s3_settings import PARTS_MAX
@@ -22,7 +22,7 @@ from spark_tiering.stores.s3_writing import SinglePut, outcome_of, refused_or_ra
 
 if TYPE_CHECKING:
     from spark_tiering.stores.content import Stream
-    from spark_tiering.stores.outcomes import Found, PutOutcome
+    from spark_tiering.stores.results import Found, PutOutcome
     from spark_tiering.stores.s3_calls import S3Calls
     from spark_tiering.stores.s3_writing import Look
 

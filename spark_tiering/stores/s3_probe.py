@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from spark_tiering.layout.digests import crc64nvme_text
-from spark_tiering.stores.outcomes import StoreTraits
-from spark_tiering.stores.probing import FIRST, SECOND, probe_key
+from spark_tiering.stores.conditional_put_probe import FIRST, SECOND, probe_key
+from spark_tiering.stores.results import StoreTraits
 from spark_tiering.stores.s3_faults import Fault, FaultKind
 from spark_tiering.stores.s3_parts import end_upload
 from spark_tiering.stores.s3_writing import summed

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.errors import StoreError
 from spark_tiering.layout.digests import crc64nvme_text
-from spark_tiering.stores.outcomes import (
+from spark_tiering.stores.results import (
     Absent,
     Refusal,
     Refused,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from spark_tiering.stores.content import Content
-    from spark_tiering.stores.outcomes import Found, PutOutcome
+    from spark_tiering.stores.results import Found, PutOutcome
     from spark_tiering.stores.s3_calls import S3Calls
 
     Look = Callable[[str, Sum], Found]

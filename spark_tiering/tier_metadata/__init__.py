@@ -10,14 +10,14 @@ are one protocol, and both are blocking: they are for the one thread of a driver
 
 By module, bottom up:
 
-    protocol    what every access does
-    settings    how an access is told where the metadata is
-    image       one partition's image from its answers; images of one moment over a connection
-    publishing  what became of an event whose verdict was not heard
-    reaching    whether anybody listens there
-    sidecar     by a service, through `broker_adapter`
-    embedded    by an engine in this process
-    opening     from settings to an access
+    protocol      what every access does
+    settings      how an access is told where the metadata is
+    image         one partition's image from its answers; images of one moment over a connection
+    lost_answers  what became of an event whose verdict was not heard
+    reachability  whether anybody listens there
+    sidecar       by a service, through `broker_adapter`
+    embedded      by an engine in this process
+    opening       from settings to an access
 
 What a sidecar must be. It answers for all partitions that the job is about: either it is assigned
 them (`assignment = all`, or a list), and then the job comes without a broker id, as an
@@ -32,4 +32,6 @@ Invariants:
   of its metadata partition, and none above, were applied.
 - It knows every event that was stored before it was asked for.
 - An event is told as published only where it took effect, by its verdict or by what is seen of it.
+
+May be imported by `rlmm.cli`, `spark_tiering.copy_job`, `spark_tiering.maintenance`.
 """

@@ -14,31 +14,31 @@ import time
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Final
 
-from rlmm.assignment import Assignment
+from rlmm.base.loop_thread import LoopThread
 from rlmm.config.loading import load
 from rlmm.errors import RlmmError, Stopped, UnknownPartition
-from rlmm.library import open_metadata
-from rlmm.log.folder import META_PROPERTIES
+from rlmm.library.remote_log_metadata import open_metadata
+from rlmm.log.files.log_folder import META_PROPERTIES
 from rlmm.log.kafka.kafka_log import KafkaLog
-from rlmm.log.memory import MemoryLog
-from rlmm.log.memory_topic import MemoryTopic
+from rlmm.log.memory.memory_log import MemoryLog
+from rlmm.log.memory.topic import MemoryTopic
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.segment import SegmentMetadata
 from rlmm.metadata.verdicts import Duplicate
-from spark_tiering.loop_thread import LoopThread
-from spark_tiering.plan.inputs import MetadataImage
+from spark_tiering.copy_plan.inputs import MetadataImage
 from spark_tiering.tier_metadata.image import ATTEMPTS, OF_ONE_PARTITION, Images, by_place, image_of
-from spark_tiering.tier_metadata.publishing import heard, publish_settled, settled
+from spark_tiering.tier_metadata.lost_answers import heard, publish_settled, settled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from rlmm.library import RemoteLogMetadata
-    from rlmm.log.kafka.settings import KafkaSettings
+    from rlmm.kafka_client.settings import KafkaSettings
+    from rlmm.library.remote_log_metadata import RemoteLogMetadata
     from rlmm.log.protocol import LogIdentity, MetadataLog
     from rlmm.metadata.events import PartitionDelete, SegmentUpdate
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
-    from spark_tiering.plan.inputs import PartitionImage
+    from spark_tiering.copy_plan.inputs import PartitionImage
     from spark_tiering.tier_metadata.protocol import Published
     from spark_tiering.tier_metadata.settings import EmbeddedAccess
 

@@ -24,7 +24,7 @@ from rlmm.errors import (
     UnknownPartition,
 )
 from rlmm.metadata.partitioner import metadata_partition_for
-from spark_tiering.plan.inputs import PartitionImage
+from spark_tiering.copy_plan.inputs import PartitionImage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

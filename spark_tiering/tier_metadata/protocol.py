@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.events import PartitionDelete, SegmentUpdate
     from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.plan.inputs import MetadataImage
+    from spark_tiering.copy_plan.inputs import MetadataImage
 
 Verdict = Literal["applied", "duplicate"]
 

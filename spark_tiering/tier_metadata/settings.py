@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import ConfigError
-from rlmm.log.kafka.settings import TOPIC
+from rlmm.kafka_client.settings import TOPIC
 
 if TYPE_CHECKING:
     from pathlib import Path

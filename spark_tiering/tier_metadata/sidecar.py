@@ -30,10 +30,10 @@ from rlmm.metadata.ids import Uuid
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.segment import SegmentMetadata
 from rlmm.wire.hello import TOKEN_CHARS_MAX
-from spark_tiering.plan.inputs import MetadataImage
+from spark_tiering.copy_plan.inputs import MetadataImage
 from spark_tiering.tier_metadata.image import ATTEMPTS, by_place, take_images
-from spark_tiering.tier_metadata.publishing import heard, publish_settled
-from spark_tiering.tier_metadata.reaching import CONNECT_S, PATIENCE_S, require_reached
+from spark_tiering.tier_metadata.lost_answers import heard, publish_settled
+from spark_tiering.tier_metadata.reachability import CONNECT_S, PATIENCE_S, require_reached
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.conformance.corpus import Scenario, parse_corpus
-from rlmm.conformance.model_engine import ModelEngine
-from rlmm.conformance.runner import run_scenario
+from rlmm_conformance.corpus import Scenario, parse_corpus
+from rlmm_conformance.model_engine import ModelEngine
+from rlmm_conformance.runner import run_scenario
 
 if TYPE_CHECKING:
-    from rlmm.conformance.engine import Engine
-    from rlmm.conformance.fields import Json
-    from rlmm.conformance.report import Difference
-    from rlmm.conformance.rules import Rules
-    from rlmm.conformance.steps import Operation
+    from rlmm_conformance.engine import Engine
+    from rlmm_conformance.fields import Json
+    from rlmm_conformance.report import Difference
+    from rlmm_conformance.rules import Rules
+    from rlmm_conformance.steps import Operation
 
 Step = dict[str, "Json"]
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.assignment import Assignment
-from rlmm.conformance.answers import agrees
-from rlmm.conformance.corpus import load_packaged
-from rlmm.conformance.python_engine import PythonEngine
-from rlmm.conformance.steps import (
+from rlmm.metadata.assignment import Assignment
+from rlmm.metadata.segment import SegmentState
+from rlmm_conformance.answers import agrees
+from rlmm_conformance.corpus import load_packaged
+from rlmm_conformance.python_engine import PythonEngine
+from rlmm_conformance.steps import (
     EpochQuery,
     OffsetQuery,
     Op,
@@ -20,14 +21,13 @@ from rlmm.conformance.steps import (
     Update,
     UpdateFields,
 )
-from rlmm.metadata.segment import SegmentState
 from tests.support.client_engine import BESIDE, NOT_ON_THE_WIRE, ClientEngine
 from tests.support.metadata_clients import KINDS, cluster_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from rlmm.conformance.corpus import Scenario, Step
+    from rlmm_conformance.corpus import Scenario, Step
     from tests.support.metadata_clients import Cluster
 
 CORPUS = load_packaged()

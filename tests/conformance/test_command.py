@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from rlmm.cli.main import cli
-from rlmm.conformance.corpus import PACKAGED
+from rlmm_conformance.corpus import PACKAGED
 from tests.conformance.play import add, ask, copied
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "conformance.md"

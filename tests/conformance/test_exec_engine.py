@@ -13,20 +13,20 @@ import pytest
 from click.testing import CliRunner
 
 from rlmm.cli.main import cli
-from rlmm.conformance import child as children
-from rlmm.conformance.corpus import load_packaged
-from rlmm.conformance.engine import Suite
-from rlmm.conformance.exec_engine import ExecEngine
-from rlmm.conformance.python_engine import PythonEngine
-from rlmm.conformance.record_vectors import load_record_vectors
-from rlmm.conformance.runner import run
-from rlmm.conformance.serve import Session
 from rlmm.errors import ConfigError, EngineFailed
 from rlmm.metadata.outcomes import Level
+from rlmm_conformance import child as children
+from rlmm_conformance.corpus import load_packaged
+from rlmm_conformance.engine import Suite
+from rlmm_conformance.exec_engine import ExecEngine
+from rlmm_conformance.python_engine import PythonEngine
+from rlmm_conformance.record_vectors import load_record_vectors
+from rlmm_conformance.runner import run
+from rlmm_conformance.serve import Session
 
 if TYPE_CHECKING:
-    from rlmm.conformance.engine import Engine
-    from rlmm.conformance.report import Report
+    from rlmm_conformance.engine import Engine
+    from rlmm_conformance.report import Report
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "conformance.md"
 SERVE = shlex.join([sys.executable, "-m", "rlmm", "conformance", "serve"])
@@ -80,8 +80,8 @@ def test_engine_when_without_white_box_operations_is_not_asked_for_them() -> Non
     """White-box steps that an engine cannot answer are counted as not asked, not as passed."""
     serving = (
         "import json, sys\n"
-        "from rlmm.conformance.python_engine import PythonEngine\n"
-        "from rlmm.conformance.serve import Session\n"
+        "from rlmm_conformance.python_engine import PythonEngine\n"
+        "from rlmm_conformance.serve import Session\n"
         "session = Session(PythonEngine())\n"
         "for line in sys.stdin.buffer:\n"
         "    reply = session.reply_to(line)\n"

@@ -5,7 +5,7 @@ implementation can be held against; here the real engine is.
 
 from __future__ import annotations
 
-from rlmm.conformance.python_engine import PythonEngine
+from rlmm_conformance.python_engine import PythonEngine
 from tests.conformance.play import (
     FINISHED,
     Step,

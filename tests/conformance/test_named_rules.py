@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.conformance.model_engine import ModelEngine
-from rlmm.conformance.python_engine import PythonEngine
-from rlmm.conformance.rules import RULE_TEXTS, Rule
+from rlmm_conformance.model_engine import ModelEngine
+from rlmm_conformance.python_engine import PythonEngine
+from rlmm_conformance.rules import RULE_TEXTS, Rule
 from tests.conformance.play import (
     DELETE_STARTED,
     FINISHED,
@@ -23,7 +23,7 @@ from tests.conformance.play import (
 )
 
 if TYPE_CHECKING:
-    from rlmm.conformance.fields import Json
+    from rlmm_conformance.fields import Json
 
 KAFKA: frozenset[Rule] = frozenset()
 

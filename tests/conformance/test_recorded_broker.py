@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.cli.demo.history import recorded_history
-from rlmm.metadata.codec import decode, encode_any
+from rlmm.metadata.decoding import decode
+from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentMetadata
 from rlmm.records.batch import Batch, walk
 from rlmm.records.records import Record
+from rlmm_demo.history import recorded_history
 from tests.support.kafka_text import as_kafka_prints
 
 if TYPE_CHECKING:

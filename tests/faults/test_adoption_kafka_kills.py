@@ -11,7 +11,7 @@ import pytest
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.adopt.adoption import windows
 from spark_tiering.adopt.outcomes import Standing
-from spark_tiering.jobs.job_store import JobStore
+from spark_tiering.job_registry.job_store import JobStore
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import open_store
 from tests.kafka.clients import until

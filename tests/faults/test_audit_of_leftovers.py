@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.clock import SYSTEM_CLOCK
+from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.care.audit.auditing import Audit, AuditOptions
-from spark_tiering.care.audit.verdicts import DAY_MS, Overall, SetVerdict
-from spark_tiering.care.opening import open_tier
-from spark_tiering.care.request import CareRequest
-from spark_tiering.keys import ObjectKind, object_keys
-from spark_tiering.plan.reasons import Action
-from spark_tiering.run.carrying_out import CarryingOut
+from spark_tiering.copy_job.execution import CarryingOut
+from spark_tiering.copy_plan.reasons import Action
+from spark_tiering.executor.tasks import Outcome
+from spark_tiering.layout.object_names import ObjectKind, object_keys
+from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
+from spark_tiering.maintenance.audit.verdicts import DAY_MS, Overall, SetVerdict
+from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.tier_metadata.embedded import EmbeddedMetadata
-from spark_tiering.work.tasks import Outcome
 from tests.support.audited_tiers import CF, CS, AuditedTier, codes, verdicts
 from tests.support.builders import update
 from tests.support.copy_tasks import PLAIN, PREFIX, ZSTD, copy_task, run
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from spark_tiering.care.audit.report import AuditReport
-    from spark_tiering.work.tasks import CopyOptions
+    from spark_tiering.executor.tasks import CopyOptions
+    from spark_tiering.maintenance.audit.report import AuditReport
 
 EXAMPLE = example_partition()
 DS = SegmentState.DELETE_SEGMENT_STARTED

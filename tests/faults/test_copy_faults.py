@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_tiering.keys import ObjectKind, object_keys
-from spark_tiering.plan.inputs import ObjectsFound
-from spark_tiering.plan.reasons import Action
-from spark_tiering.segments.listing import ListedSegment
+from spark_tiering.copy_plan.inputs import ObjectsFound
+from spark_tiering.copy_plan.reasons import Action
+from spark_tiering.executor.object_check import examine, look
+from spark_tiering.executor.object_deletion import delete_objects
+from spark_tiering.executor.tasks import CopyOptions, Outcome
+from spark_tiering.executor.throttle import Pace
+from spark_tiering.layout.object_names import ObjectKind, object_keys
+from spark_tiering.segments.segment_listing import ListedSegment
 from spark_tiering.stores.s3_faults import FaultKind
 from spark_tiering.stores.s3_policies import POLICIES
 from spark_tiering.stores.s3_settings import MIB
-from spark_tiering.work.ending import delete_objects
-from spark_tiering.work.looking import examine, look
-from spark_tiering.work.tasks import CopyOptions, Outcome
-from spark_tiering.work.throttle import Pace
 from tests.support.batches import forge
 from tests.support.copy_tasks import (
     PLAIN,
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from spark_tiering.segments.files import FileFacts
+    from spark_tiering.executor.tasks import CopyTask
+    from spark_tiering.segments.partition_files import FileFacts
     from spark_tiering.stores.s3 import S3Store
-    from spark_tiering.work.tasks import CopyTask
 
 EXAMPLE = example_partition()
 LARGE_BYTES = 12 * MIB

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.engine import EngineSettings
+from rlmm.engine.engine import EngineSettings
 from rlmm.errors import NotReady, UnknownPartition
-from rlmm.library import open_metadata
+from rlmm.library.remote_log_metadata import open_metadata
 from rlmm.log.kafka.kafka_log import KafkaLog
 from rlmm.log.protocol import Bounds
 from rlmm.metadata.partitioner import metadata_partition_for
@@ -32,8 +32,8 @@ from tests.support.kafka_logs import own_topic, settings_for
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rlmm.library import RemoteLogMetadata
-    from rlmm.log.kafka.settings import KafkaSettings
+    from rlmm.kafka_client.settings import KafkaSettings
+    from rlmm.library.remote_log_metadata import RemoteLogMetadata
     from tests.kafka.cluster import Cluster
     from tests.support.claims import Stored
 

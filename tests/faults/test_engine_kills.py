@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from rlmm.library import open_metadata
-from rlmm.log.files import FilesLog
+from rlmm.library.remote_log_metadata import open_metadata
+from rlmm.log.files.files_log import FilesLog
 from rlmm.log.protocol import Bounds
 from tests.conformance.log.under_test import ANSWER_S, read_until
 from tests.support import tree
@@ -46,7 +46,7 @@ from tests.support.copying_process import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rlmm.library import RemoteLogMetadata
+    from rlmm.library.remote_log_metadata import RemoteLogMetadata
     from tests.support.claims import Judgement, Stored
 
 _log = logging.getLogger(__name__)

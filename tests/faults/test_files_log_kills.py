@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.log.files import FilesLog
-from rlmm.log.folder import META_PROPERTIES, TOPIC
+from rlmm.log.files.files_log import FilesLog
+from rlmm.log.files.log_folder import META_PROPERTIES, TOPIC
 from rlmm.log.protocol import Bounds
 from rlmm.records.batch import Batch, walk
 from rlmm.records.writer import build_batch, records_of

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rlmm.base.background_work import Work
 from rlmm.snapshot.atomic import SnapshotDisk, write_atomically
-from rlmm.snapshot.background import Work
-from rlmm.snapshot.inspection import examine, stored_below
+from rlmm.snapshot.folder_check import examine, stored_below
 from tests.support import tree
 from tests.support.snapshots import PARTITION, Crash, CrashingDisk, files_below
 from tests.support.snapshotting_process import (

@@ -9,7 +9,7 @@ import pytest
 
 from rlmm.errors import StoreNotPermitted, StoreUnavailable
 from spark_tiering.stores.content import Stream
-from spark_tiering.stores.outcomes import (
+from spark_tiering.stores.results import (
     AlreadyThere,
     Archived,
     Conflict,

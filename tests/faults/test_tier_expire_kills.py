@@ -1,6 +1,6 @@
 """Runs that expire segments, killed at every point: the next one ends clean, and nothing else goes.
 
-See `tests/unit/spark_tiering/care/test_expire_carrying.py` for the same by exceptions, step
+See `tests/unit/spark_tiering/maintenance/test_expire_carrying.py` for the same by exceptions, step
 by step.
 """
 

@@ -9,11 +9,11 @@ import pytest
 
 from rlmm.errors import TopicBusy
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.engines.opening import engine_over
-from spark_tiering.run.fates import Fate
-from spark_tiering.run.job import run_job
+from spark_tiering.copy_job.job import run_job
+from spark_tiering.copy_job.receipts import Fate
+from spark_tiering.execution.opening import engine_over
+from spark_tiering.stores.abandoned_uploads import left_behind, sweep
 from spark_tiering.stores.opening import process_store
-from spark_tiering.stores.sweeping import left_behind, sweep
 from tests.support.copy_tasks import SECOND
 from tests.support.deadly_files import ALWAYS, DeadlySource
 from tests.support.spark_sessions import SLOTS, TIMEOUT_S
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from spark_tiering.stores.outcomes import OpenUpload
+    from spark_tiering.stores.results import OpenUpload
 
 CF = SegmentState.COPY_SEGMENT_FINISHED
 FAR_MS = 2**50

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import CredentialsAbsent, StoreAbsent, StoreNotPermitted
-from spark_tiering.plan.reasons import Action
-from spark_tiering.run.fates import Fate
+from spark_tiering.copy_job.receipts import Fate
+from spark_tiering.copy_plan.reasons import Action
+from spark_tiering.executor.tasks import Outcome
 from spark_tiering.stores.s3_faults import FaultKind
 from spark_tiering.stores.s3_policies import POLICIES, Repeats
 from spark_tiering.stores.s3_settings import S3Settings
-from spark_tiering.work.tasks import Outcome
 from tests.support.object_places import known_as, stub_bucket
 from tests.support.object_stub import ObjectStub
 from tests.support.object_stub_requests import Trouble
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from spark_tiering.run.report import JobReport
-    from spark_tiering.work.tasks import CopyOptions, CopyTask
+    from spark_tiering.copy_job.report import JobReport
+    from spark_tiering.executor.tasks import CopyOptions, CopyTask
 
 SILENCE_MS = 1_500
 """How long an answer is waited for that never comes: all others have to come within it."""

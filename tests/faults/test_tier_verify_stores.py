@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import CredentialsAbsent, StoreAbsent
-from spark_tiering.keys import ObjectKind
+from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.stores.s3_faults import FaultKind
 from spark_tiering.stores.s3_policies import POLICIES, Repeats
 from spark_tiering.stores.s3_settings import S3Settings

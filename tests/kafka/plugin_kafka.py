@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spark_tiering.keys import ObjectKind
+from spark_tiering.layout.object_names import ObjectKind
 from tests.kafka.node import ONE_NODE, STARTED, Node
 from tests.kafka.plugin import our_manager, our_storage
 from tests.kafka.sidecar import Sidecar

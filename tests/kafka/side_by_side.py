@@ -10,12 +10,15 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
-from rlmm.conformance.answers import ErrorKind, agrees, error_answer
-from rlmm.conformance.corpus import Scenario, Step
-from rlmm.conformance.model import KAFKA
-from rlmm.conformance.proof import model_answers
-from rlmm.conformance.rules import Rule, ordered
-from rlmm.conformance.steps import (
+from rlmm.metadata.events import SegmentUpdate
+from rlmm.metadata.outcomes import JAVA_CLASSES, KafkaError, Level
+from rlmm.metadata.segment import SegmentMetadata
+from rlmm_conformance.answers import ErrorKind, agrees, error_answer
+from rlmm_conformance.corpus import Scenario, Step
+from rlmm_conformance.model import KAFKA
+from rlmm_conformance.proof import model_answers
+from rlmm_conformance.rules import Rule, ordered
+from rlmm_conformance.steps import (
     Add,
     EpochQuery,
     OffsetQuery,
@@ -25,19 +28,16 @@ from rlmm.conformance.steps import (
     Update,
     UpdateFields,
 )
-from rlmm.metadata.events import SegmentUpdate
-from rlmm.metadata.outcomes import JAVA_CLASSES, KafkaError, Level
-from rlmm.metadata.segment import SegmentMetadata
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
     from random import Random
 
-    from rlmm.conformance.fields import Json
-    from rlmm.conformance.rules import Rules
-    from rlmm.conformance.steps import Operation
     from rlmm.metadata.events import Event
     from rlmm.metadata.ids import TopicIdPartition
+    from rlmm_conformance.fields import Json
+    from rlmm_conformance.rules import Rules
+    from rlmm_conformance.steps import Operation
     from tests.kafka.stock_manager import StockPeer
 
 TP = "tp"

@@ -14,8 +14,8 @@ import subprocess
 import threading
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from rlmm.conformance.event_forms import event_form, event_of
 from rlmm.metadata.segment import SegmentMetadata
+from rlmm_conformance.event_forms import event_form, event_of
 from tests.kafka.process import GRACE_S, KILL_DEADLINE_S, ProcessFailed, ProcessLog
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from rlmm.conformance.fields import Json
     from rlmm.metadata.events import PartitionDelete, SegmentUpdate
     from rlmm.metadata.ids import TopicIdPartition
+    from rlmm_conformance.fields import Json
     from tests.kafka.jars import Jars
 
 ANSWER_DEADLINE_S = 40.0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.metadata.codec import encode
+from rlmm.metadata.encoding import encode
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metadata.outcomes import JAVA_CLASSES, KafkaError

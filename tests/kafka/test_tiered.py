@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from rlmm.metadata.codec import encode_any
+from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.segment import SegmentMetadata, SegmentState

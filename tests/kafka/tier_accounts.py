@@ -12,7 +12,7 @@ from broker_adapter.address import UnixAddress
 from broker_adapter.client import RemoteLogMetadataClient
 from rlmm.metadata.events import PartitionDelete
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
-from spark_tiering.keys import object_keys
+from spark_tiering.layout.object_names import object_keys
 from tests.kafka.clients import until
 
 if TYPE_CHECKING:

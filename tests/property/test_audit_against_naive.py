@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from rlmm.metadata.events import PartitionDelete
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
-from spark_tiering.care.audit.verdicts import DAY_MS, Overall, Proof
-from spark_tiering.keys import ObjectKind
+from spark_tiering.layout.object_names import ObjectKind
+from spark_tiering.maintenance.audit.verdicts import DAY_MS, Overall, Proof
 from tests.support.audited_tiers import (
     CF,
     CS,

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlmm.metadata.ids import Uuid
-from spark_tiering.care.audit.verdicts import DAY_MS, Overall
-from spark_tiering.keys import ObjectKind
+from spark_tiering.layout.object_names import ObjectKind
+from spark_tiering.maintenance.audit.verdicts import DAY_MS, Overall
 from tests.support.audited_tiers import (
     CF,
     DF,

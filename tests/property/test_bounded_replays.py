@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import hypothesis.strategies as st
 from hypothesis import given
 
-from rlmm.inspection.replaying import Bound, Replay
+from rlmm.inspection.replay import Bound, Replay
 from rlmm.metadata.verdicts import Undecodable, UndecodableReason
 from tests.support.inspected_logs import LOGS, LOST, START_MS, Told, WrittenLog
 
 if TYPE_CHECKING:
-    from rlmm.inspection.happened import Happened
+    from rlmm.inspection.event_record import Happened
 
 SIZES = st.sampled_from((1, 200, 1_000, 1 << 20))
 """How many bytes the log hands over at a time."""

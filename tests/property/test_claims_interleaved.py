@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_tiering.jobs.beats import SKEW_MS, BeatState, newest_beat
-from spark_tiering.jobs.claims import Claimed
+from spark_tiering.job_registry.claims import Claimed
+from spark_tiering.job_registry.heartbeats import SKEW_MS, BeatState, newest_beat
 from tests.support.interleavings import explore
 from tests.support.jobs import ORDERS, TTL_MS, Job, WallClock
 from tests.support.memory_store import NOW_MS, MemoryStore

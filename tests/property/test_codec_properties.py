@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlmm.errors import NotPublishable
-from rlmm.metadata.codec import decode, encode, encode_any
-from rlmm.metadata.codec.encoding import encode_custom, encode_writer
 from rlmm.metadata.cut import cut
+from rlmm.metadata.decoding import decode
+from rlmm.metadata.encoding import encode, encode_any, encode_custom, encode_writer
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard

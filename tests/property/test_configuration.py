@@ -8,13 +8,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rlmm.base.java_properties import parse_properties
 from rlmm.config.jaas import parse_login
 from rlmm.config.kafka_names import Given
 from rlmm.config.keys import KEYS
 from rlmm.config.layers import Layer
 from rlmm.config.loading import Loaded, load
 from rlmm.config.merging import merged
-from rlmm.config.properties import parse_properties
 from rlmm.errors import ConfigError
 from tests.support.properties import written
 

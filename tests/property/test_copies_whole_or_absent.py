@@ -9,15 +9,15 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_tiering.keys import ObjectKind, object_key
-from spark_tiering.plan.inputs import ObjectsFound
-from spark_tiering.plan.reasons import Action
+from spark_tiering.copy_plan.inputs import ObjectsFound
+from spark_tiering.copy_plan.reasons import Action
+from spark_tiering.executor.object_check import look
+from spark_tiering.executor.object_deletion import delete_objects
+from spark_tiering.executor.tasks import CopyTask, Outcome
+from spark_tiering.layout.object_names import ObjectKind, object_key
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
-from spark_tiering.stores.outcomes import ObjectFacts
-from spark_tiering.work.ending import delete_objects
-from spark_tiering.work.looking import look
-from spark_tiering.work.tasks import CopyTask, Outcome
+from spark_tiering.stores.results import ObjectFacts
 from tests.support.copy_tasks import (
     PLAIN,
     SECOND,

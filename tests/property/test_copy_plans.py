@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, TypeVar
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlmm.conformance.model import CacheModel
-from rlmm.conformance.steps import SegmentFields, UpdateFields
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.coverage import Coverage, spans_of
-from spark_tiering.plan.document import format_plan
-from spark_tiering.plan.inputs import Evidence, ObjectsFound, PartitionImage, Writer
-from spark_tiering.plan.planning import make_plan
-from spark_tiering.plan.reading import PlanUnreadable, parse_plan
-from spark_tiering.plan.reasons import Action, LeftOut, Mode
-from spark_tiering.plan.rules import OBJECTS_MAX, Budgets, Filters
-from spark_tiering.plan.staleness import why_stale
-from spark_tiering.plan.summary import summary
+from rlmm_conformance.model import CacheModel
+from rlmm_conformance.steps import SegmentFields, UpdateFields
+from spark_tiering.copy_plan.coverage import Coverage, spans_of
+from spark_tiering.copy_plan.document import format_plan
+from spark_tiering.copy_plan.document_reading import PlanUnreadable, parse_plan
+from spark_tiering.copy_plan.inputs import Evidence, ObjectsFound, PartitionImage, Writer
+from spark_tiering.copy_plan.planner import make_plan
+from spark_tiering.copy_plan.reasons import Action, LeftOut, Mode
+from spark_tiering.copy_plan.rules import OBJECTS_MAX, Budgets, Filters
+from spark_tiering.copy_plan.staleness import why_stale
+from spark_tiering.copy_plan.summary import summary
 from tests.support.builders import tp
 from tests.support.mutations import mutated
 from tests.support.plans import (
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     from random import Random
 
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.plan.inputs import MetadataImage, SourcePartition
-    from spark_tiering.plan.planned import CopyPlan, PartitionPlan
-    from spark_tiering.plan.rules import PlanRules
-    from spark_tiering.segments.epochs import Epochs
+    from spark_tiering.copy_plan.inputs import MetadataImage, SourcePartition
+    from spark_tiering.copy_plan.plan import CopyPlan, PartitionPlan
+    from spark_tiering.copy_plan.rules import PlanRules
+    from spark_tiering.segments.leader_epochs import Epochs
 
     World = tuple[PlanRules, MetadataImage, list[SourcePartition], list[Evidence]]
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_tiering.data_source.pushed import Pushed
+from spark_tiering.data_source.pushed_filters import Pushed
+from spark_tiering.executor.tasks import CopyOptions
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
-from spark_tiering.work.tasks import CopyOptions
 from tests.support.data_reading import rows_read
 from tests.support.written_logs import WrittenLog
 

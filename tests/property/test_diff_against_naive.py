@@ -15,7 +15,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from rlmm.inspection.changes import (
+from rlmm.inspection.moment_diff import compare
+from rlmm.inspection.replay import Bound, Replay
+from rlmm.inspection.state_changes import (
     ChangeKind,
     DeleteChange,
     PartitionAppeared,
@@ -23,16 +25,14 @@ from rlmm.inspection.changes import (
     WatermarkChange,
     changes_of,
 )
-from rlmm.inspection.comparing import compare
-from rlmm.inspection.replaying import Bound, Replay
 from rlmm.metadata.segment import SegmentState
 from tests.support.histories import DenseHistory
 from tests.support.inspected_logs import LOGS, START_MS, WrittenLog, written
 from tests.support.literal_states import LiteralStates
 
 if TYPE_CHECKING:
-    from rlmm.inspection.changes import Change
-    from rlmm.inspection.comparing import Compared
+    from rlmm.inspection.moment_diff import Compared
+    from rlmm.inspection.state_changes import Change
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
 

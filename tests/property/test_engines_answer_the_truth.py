@@ -18,8 +18,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from rlmm.assignment import Assignment
-from rlmm.engine import EngineSettings
+from rlmm.engine.engine import EngineSettings
 from rlmm.errors import (
     NotAssigned,
     NotReady,
@@ -27,8 +26,9 @@ from rlmm.errors import (
     UnknownPartition,
 )
 from rlmm.gate.state import GateState
-from rlmm.log.memory_partition import AppendOutcome, BoundsFault
-from rlmm.metadata.codec.encoding import encode
+from rlmm.log.memory.partition import AppendOutcome, BoundsFault
+from rlmm.metadata.assignment import Assignment
+from rlmm.metadata.encoding import encode
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.verdicts import APPLIED
@@ -40,7 +40,7 @@ from tests.support.virtual_time import VirtualTimeLoop
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from rlmm.engine import Engine
+    from rlmm.engine.engine import Engine
     from rlmm.metadata.events import Event
     from rlmm.metadata.ids import TopicIdPartition
 

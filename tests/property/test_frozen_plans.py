@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_tiering.frozen.document import format_plan
-from spark_tiering.frozen.inputs import inputs_of_segments
-from spark_tiering.frozen.parquet import format_parquet, parse_parquet
-from spark_tiering.frozen.planned import GapReason, SourceKind
-from spark_tiering.frozen.planning import make_plan
-from spark_tiering.frozen.question import Bounds, Facts, Question
-from spark_tiering.frozen.reading import PlanUnreadable, parse_plan
-from spark_tiering.frozen.tokens import parse_token
+from spark_tiering.read_plan.document import format_plan
+from spark_tiering.read_plan.document_reading import PlanUnreadable, parse_plan
+from spark_tiering.read_plan.inputs import inputs_of_segments
+from spark_tiering.read_plan.parquet import format_parquet, parse_parquet
+from spark_tiering.read_plan.plan import GapReason, SourceKind
+from spark_tiering.read_plan.planner import make_plan
+from spark_tiering.read_plan.question import Bounds, Facts, Question
+from spark_tiering.read_plan.tokens import parse_token
 from tests.support.frozen_states import (
     OFFSETS_MAX,
     ORDERS,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.frozen.planned import FrozenPartition
+    from spark_tiering.read_plan.plan import FrozenPartition
     from tests.support.frozen_states import Move
 
 OFFSETS = st.none() | st.integers(0, OFFSETS_MAX)

@@ -17,7 +17,6 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from rlmm.assignment import Assignment
 from rlmm.errors import (
     NotAssigned,
     NotReady,
@@ -26,14 +25,15 @@ from rlmm.errors import (
 )
 from rlmm.gate.admission import Gate
 from rlmm.gate.reads import Reads
+from rlmm.log.replay_progress import CaughtUp, FellBehind, Lost, Reassigned, ReplayProgress, Why
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
-from rlmm.progress import CaughtUp, FellBehind, Lost, Reassigned, ReplayProgress, Why
 from tests.support.builders import segment_id, started, tp
 
 if TYPE_CHECKING:
+    from rlmm.log.replay_progress import Fact
     from rlmm.metadata.ids import TopicIdPartition
-    from rlmm.progress import Fact
 
 
 COUNT = 2

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 
 from rlmm.inspection.history import Chronicle, Part, Sought
-from rlmm.inspection.replaying import Bound, Replay
-from rlmm.inspection.scanning import find_mention
+from rlmm.inspection.log_scan import find_mention
+from rlmm.inspection.replay import Bound, Replay
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.ids import SegmentId
 from rlmm.metadata.segment import SegmentMetadata

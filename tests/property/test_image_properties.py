@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlmm.errors import ImageCorrupt
-from rlmm.metadata.codec.decoding import decode_partition_key
+from rlmm.metadata.decoding import decode_partition_key
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.image import partition_image, shard_image
 from rlmm.metadata.image_reading import read_partition_image, read_shard_image

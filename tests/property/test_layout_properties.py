@@ -20,12 +20,12 @@ from spark_tiering.layout.custom_metadata import (
     format_custom_metadata,
     parse_custom_metadata,
 )
-from spark_tiering.layout.fetching import plan_log_fetches
 from spark_tiering.layout.findings import LayoutFinding
 from spark_tiering.layout.frames import inflate_frame, inflate_frame_up_to
-from spark_tiering.layout.making import LogObject
 from spark_tiering.layout.manifest import Manifest, SegmentDescription, format_manifest
 from spark_tiering.layout.manifest_reading import parse_manifest
+from spark_tiering.layout.object_making import LogObject
+from spark_tiering.layout.range_reading import plan_log_fetches
 from tests.support.tiered_segments import plain_manifest, recorded, zstd_manifest
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 
+from rlmm.inspection.explain import explain
 from rlmm.inspection.explain_facts import Facts
-from rlmm.inspection.explaining import explain
-from rlmm.inspection.looking_up import Rule, Why, look_up
+from rlmm.inspection.lookup_trace import Rule, Why, look_up
 from rlmm.metadata.ids import INT64_MIN, SegmentId
 from rlmm.metadata.python_shard import PythonShard
 from tests.support.builders import finished, started

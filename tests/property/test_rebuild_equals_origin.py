@@ -17,21 +17,21 @@ from hypothesis import strategies as st
 
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
-from spark_tiering.care.rebuild.deciding import Fate, decide
-from spark_tiering.care.rebuild.document import (
+from spark_tiering.layout.findings import LayoutFinding
+from spark_tiering.layout.manifest import describe, format_manifest
+from spark_tiering.layout.manifest_reading import parse_manifest
+from spark_tiering.layout.metadata_recovery import CustomFields, recover_from
+from spark_tiering.layout.object_names import ObjectKind, ObjectName
+from spark_tiering.maintenance.rebuild.apply_steps import groups, steps_for
+from spark_tiering.maintenance.rebuild.decision import Fate, decide
+from spark_tiering.maintenance.rebuild.document import (
     entry_fields,
     entry_of,
     line_of,
     parse_entry,
     parse_line,
 )
-from spark_tiering.care.rebuild.sets import ReadSet
-from spark_tiering.care.rebuild.steps import groups, steps_for
-from spark_tiering.keys import ObjectKind, ObjectName
-from spark_tiering.layout.findings import LayoutFinding
-from spark_tiering.layout.manifest import describe, format_manifest
-from spark_tiering.layout.manifest_reading import parse_manifest
-from spark_tiering.layout.recovering import CustomFields, recover_from
+from spark_tiering.maintenance.rebuild.object_sets import ReadSet
 from tests.support.bucket_sets import manifest_of, whole_segment
 from tests.support.builders import delete_finished, delete_started, finished, tp
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlmm.inspection.leader_epochs import LeaderEpochs
-from rlmm.inspection.retention import Fate, Rules, due_of, start_after
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
-from spark_tiering.care.expire.deciding import Reason, decide
-from spark_tiering.care.expire.standing import Standing
-from spark_tiering.care.expire.wishes import Wish
+from rlmm.retention.log_leader_epochs import LeaderEpochs
+from rlmm.retention.retention import Fate, Rules, due_of, start_after
+from spark_tiering.maintenance.expire.decision import Reason, decide
+from spark_tiering.maintenance.expire.options import Wish
+from spark_tiering.maintenance.expire.topic_ownership import Standing
 from tests.support.builders import segment_id, tp
 from tests.support.literal_retention import Leader, expired, filtered, is_valid, truncated
 

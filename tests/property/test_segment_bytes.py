@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_tiering.keys import ObjectKind
 from spark_tiering.layout.findings import LayoutFinding
-from spark_tiering.layout.making import IndexesObject, LogObject
 from spark_tiering.layout.manifest import Manifest
 from spark_tiering.layout.manifest_reading import parse_manifest
+from spark_tiering.layout.object_making import IndexesObject, LogObject
+from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.layout.segment_indexes import INDEX_PARTS
 from spark_tiering.segment_reading.faults import SegmentUnreadable
 from spark_tiering.segment_reading.tiered import TieredSegment

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_tiering.segments.findings import SegmentPart
-from spark_tiering.segments.inspection import InspectionRules, inspect_segment
-from spark_tiering.segments.listing import list_segments
-from spark_tiering.segments.parts import REQUIRED, AsStored, Made, SegmentReport
-from spark_tiering.segments.replaying import last_stable_offset, state_before
+from spark_tiering.segments.segment_inspection import InspectionRules, inspect_segment
+from spark_tiering.segments.segment_listing import list_segments
+from spark_tiering.segments.segment_parts import REQUIRED, AsStored, Made, SegmentReport
+from spark_tiering.segments.state_before import last_stable_offset, state_before
 from tests.support.mutations import mutated, with_sound_crc
 from tests.support.segments import MemoryFiles, example_partition, inspect_all, recorded_partition
 

@@ -14,9 +14,6 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from rlmm.conformance.model import CacheModel, Failure, StoreModel
-from rlmm.conformance.rules import Rule
-from rlmm.conformance.steps import SegmentFields, UpdateFields
 from rlmm.errors import NotReady, UnknownPartition
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.ids import SegmentId
@@ -25,6 +22,9 @@ from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata
 from rlmm.metadata.verdicts import APPLIED
 from rlmm.metadata.view import PartitionViews
+from rlmm_conformance.model import CacheModel, Failure, StoreModel
+from rlmm_conformance.rules import Rule
+from rlmm_conformance.steps import SegmentFields, UpdateFields
 from tests.support.histories import (
     EPOCHS,
     EVENTS,

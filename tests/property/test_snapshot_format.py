@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from rlmm.errors import ImageCorrupt, SnapshotError
 from rlmm.log.protocol import LogIdentity
+from rlmm.log.replay_progress import History
 from rlmm.metadata.ids import INT32_MAX, INT64_MAX
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
-from rlmm.progress import History
 from rlmm.snapshot.format import FIELDS, MAGIC, START, Header
 from tests.support import strategies
 from tests.support.snapshots import (

@@ -16,16 +16,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlmm.inspection.cluster import PartitionOffsets
-from rlmm.inspection.findings import Severity
-from rlmm.inspection.verifying import broken_rules, verify_partition
+from rlmm.findings.finding import Severity
+from rlmm.inspection.cluster_facts import PartitionOffsets
+from rlmm.inspection.verify import broken_rules, verify_partition
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentState
 from tests.support.builders import delete_finished, delete_started, finished, started, tp
 
 if TYPE_CHECKING:
-    from rlmm.inspection.findings import Finding
+    from rlmm.findings.finding import Finding
     from rlmm.metadata.events import Event
     from rlmm.metadata.segment import SegmentMetadata
 

@@ -59,7 +59,7 @@ UNIT_OPTIONS = {
 }
 """What systemd knows, of what is used; `systemd-analyze`, where there is one, knows it all."""
 PROCESS_STARTERS = {"subprocess", "multiprocessing", "pty"}
-NOT_SERVING = ("rlmm/cli/demo", "rlmm/conformance/")
+NOT_SERVING = ("rlmm_demo", "rlmm_conformance/")
 
 
 def seconds(text: str) -> float:

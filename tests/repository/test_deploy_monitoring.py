@@ -15,9 +15,9 @@ import click
 import pytest
 
 from rlmm.cli.main import cli
-from rlmm.http.metrics.metric import Kind
-from rlmm.http.metrics.table import METRICS
 from rlmm.http.routes import ROUTES
+from rlmm.metrics.metric import Kind
+from rlmm.metrics.table import METRICS
 from tests.support import tree
 from tests.support.deployment import (
     RULES,

@@ -12,10 +12,10 @@ import pytest
 
 import rlmm
 import rlmm.errors
-from rlmm.cli.main import SUBCOMMANDS
+from rlmm.cli.common.commands import SUBCOMMANDS
 from rlmm.config.keys import KEYS
-from rlmm.http.metrics.table import METRICS
 from rlmm.http.routes import ROUTES
+from rlmm.metrics.table import METRICS
 from tests.support import tidy, tree
 from tests.support.capabilities import read_capabilities
 from tools import documents

@@ -15,13 +15,13 @@ import pytest
 import yaml
 
 from rlmm.cli.tier.command import tier
-from rlmm.cli.tier.options import request_of
+from rlmm.cli.tier_common.options import request_of
 from tests.support import tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from spark_tiering.run.request import JobRequest
+    from spark_tiering.copy_job.request import JobRequest
 
 FOLDER = tree.ROOT / "examples" / "spark_tiering"
 

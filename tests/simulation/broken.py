@@ -12,22 +12,23 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from rlmm.assignment import Assignment
-from rlmm.engine import Engine
+from rlmm.engine.engine import Engine
 from rlmm.gate.admission import Gate, GatedShard
 from rlmm.gate.state import GateState, ShardGate
-from rlmm.metadata.codec.encoding import encode
+from rlmm.log.replay_progress import CaughtUp, Reassigned
+from rlmm.metadata.assignment import Assignment
+from rlmm.metadata.encoding import encode
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from rlmm.metadata.shard_answers import ShardAnswers
 from rlmm.metadata.verdicts import APPLIED
-from rlmm.progress import CaughtUp, Reassigned
-from rlmm.pump import publish, pump
+from rlmm.pump import pump
 from rlmm.pump import verdicts as listening
+from rlmm.pump import writer as publish
 from rlmm.pump.follower import Follower
-from rlmm.pump.publish import Writer
 from rlmm.pump.replay import Replay
-from rlmm.snapshot import shelf
+from rlmm.pump.writer import Writer
+from rlmm.snapshot import store_io as shelf
 from rlmm.snapshot.atomic import TEMPORARY, SnapshotDisk
 from tests.simulation.loop import swapped
 
@@ -35,11 +36,11 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator
     from pathlib import Path
 
+    from rlmm.log.replay_progress import Fact, ReplayProgress
     from rlmm.metadata.events import Event
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.verdicts import Verdict
-    from rlmm.progress import Fact, ReplayProgress
-    from rlmm.pump.freezing import Image
+    from rlmm.pump.state_images import Image
 
 _WRITE = 0o1 | 0o100 | 0o1000
 """Write only, create, truncate."""

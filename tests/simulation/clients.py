@@ -21,16 +21,16 @@ from rlmm.errors import (
     Unresolved,
 )
 from rlmm.gate.admission import require_known
-from rlmm.metadata.codec.decoding import decode
+from rlmm.metadata.decoding import decode
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.verdicts import Applied, Duplicate, Rejected
-from rlmm.pump.publish import StoredNotAssigned, Written
+from rlmm.pump.writer import StoredNotAssigned, Written
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rlmm.engine import Engine
+    from rlmm.engine.engine import Engine
     from rlmm.metadata.ids import TopicIdPartition, Uuid
     from rlmm.pump.replay import Replay
     from tests.simulation import tiers

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.log.memory_partition import BoundsFault
+from rlmm.log.memory.partition import BoundsFault
 from tests.simulation.machine import LATENESS_S
 
 if TYPE_CHECKING:

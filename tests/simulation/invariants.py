@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from rlmm.errors import ImageCorrupt, SnapshotError
 from rlmm.gate.state import GateState
-from rlmm.metadata.codec.decoding import decode
-from rlmm.metadata.codec.encoding import encode_any
+from rlmm.metadata.decoding import decode
+from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.events import PartitionDelete, SegmentSnapshot, SegmentUpdate
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState

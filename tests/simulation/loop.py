@@ -13,7 +13,8 @@ from contextlib import ExitStack, contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from rlmm.snapshot import background, shelf
+from rlmm.base import background_work as background
+from rlmm.snapshot import store_io as shelf
 from tests.support.virtual_time import VirtualTimeLoop
 
 if TYPE_CHECKING:

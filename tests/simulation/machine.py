@@ -11,7 +11,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from rlmm.engine import Engine, EngineSettings, Ground
+from rlmm.engine.engine import Engine, EngineSettings, Ground
 from rlmm.errors import ConfigError, Stopped
 from rlmm.gate.settings import GateSettings
 from rlmm.metadata.python_shard import PythonShard
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
-    from rlmm.assignment import Assignment
+    from rlmm.metadata.assignment import Assignment
     from rlmm.metadata.ids import Uuid
     from rlmm.metadata.report import Report
     from rlmm.pump.replay import Replay

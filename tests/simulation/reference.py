@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
-from rlmm.metadata.codec.decoding import decode
+from rlmm.metadata.decoding import decode
 from rlmm.metadata.events import PartitionDelete, SegmentSnapshot, SegmentUpdate
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState

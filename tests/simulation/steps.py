@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.assignment import Assignment
 from rlmm.errors import OverBudget
-from rlmm.metadata.codec.encoding import encode_any
+from rlmm.metadata.assignment import Assignment
+from rlmm.metadata.encoding import encode_any
 from rlmm.records.compression import Compression
 from tests.simulation import clients, failures
 from tests.simulation.machine import READY_S

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rlmm.log.memory_topic import MemoryTopic
+from rlmm.log.memory.topic import MemoryTopic
 from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.ids import Uuid
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from random import Random
 
-    from rlmm.clock import Clock
-    from rlmm.log.memory_partition import MemoryPartition
+    from rlmm.base.clock import Clock
+    from rlmm.log.memory.partition import MemoryPartition
 
 
 @dataclass(frozen=True, slots=True)

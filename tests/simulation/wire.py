@@ -11,16 +11,16 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
-from rlmm.doorbell import Doorbell
+from rlmm.base.doorbell import Doorbell
 from rlmm.errors import AppendRefused, AppendUncertain, LogError, LogUnavailable
-from rlmm.log.memory import MemoryLog
+from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.records.record_set import RecordSet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine, Mapping
     from random import Random
 
-    from rlmm.log.memory import MemoryLogStatistics
+    from rlmm.log.memory.memory_log import MemoryLogStatistics
     from rlmm.log.protocol import Bounds, LogIdentity
     from tests.simulation.topic import SimulatedTopic
 

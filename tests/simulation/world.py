@@ -15,11 +15,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rlmm.assignment import Assignment
 from rlmm.gate.state import GateState
-from rlmm.log.script import LogScript
+from rlmm.log.memory.script import LogScript
+from rlmm.log.replay_progress import Why
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.partitioner import metadata_partition_for
-from rlmm.progress import Why
 from rlmm.records.compression import Compression
 from rlmm.snapshot.atomic import TEMPORARY
 from tests.simulation import clients, failures, steps

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import trustme
 
-from rlmm.access.door import Door
+from rlmm.access.authentication import Door
 from rlmm.access.settings import AccessSettings, ClientCertificates, TlsSettings
 
 if TYPE_CHECKING:

@@ -7,17 +7,17 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rlmm.assignment import Assignment
-from rlmm.engine import EngineSettings
-from rlmm.engines import EnginePlan, OpenLog, Service
+from rlmm.engine.engine import EngineSettings
+from rlmm.engine.service import EnginePlan, OpenLog, Service
 from rlmm.errors import LogUnavailable
-from rlmm.http.sources import Sources
-from rlmm.log.memory import MemoryLog
-from rlmm.log.memory_topic import MemoryTopic
+from rlmm.log.memory.memory_log import MemoryLog
+from rlmm.log.memory.topic import MemoryTopic
 from rlmm.log.protocol import LogStatistics
+from rlmm.metadata.assignment import Assignment
+from rlmm.metrics.served_state import Sources
 from rlmm.pump.settings import PumpSettings
+from rlmm.sidecar.cluster_discovery import ProcessEngines
 from rlmm.sidecar.clusters import Clusters
-from rlmm.sidecar.learning import ProcessEngines
 from tests.support.engines import ROOM
 
 if TYPE_CHECKING:

@@ -14,24 +14,24 @@ from typing import TYPE_CHECKING, Any
 
 from aiokafka.errors import KafkaError
 
-from rlmm.log.kafka.metadata_api import EARLIEST, EARLIEST_LOCAL, LATEST_TIERED
+from rlmm.kafka_messages.metadata import EARLIEST, EARLIEST_LOCAL, LATEST_TIERED
 from rlmm.metadata.segment import SegmentState
 from rlmm.records.batch import Batch, walk
 from rlmm.records.records import Record
 from spark_tiering.adopt.adoption import abort, adopt, resume
 from spark_tiering.adopt.steps import WindowOptions
-from spark_tiering.adopt.topic_hands import TopicHands
+from spark_tiering.adopt.topic_actions import TopicHands
 from spark_tiering.adopt.window import Window
-from spark_tiering.jobs.job_store import Topic
-from spark_tiering.keys import ObjectKind, object_keys
-from spark_tiering.plan.reasons import Mode
-from spark_tiering.plan.rules import Filters
-from spark_tiering.run.job import nobody_stops
-from spark_tiering.run.life import open_life, stop_signs
-from spark_tiering.run.request import ClusterAccess, JobRequest, Waits
-from spark_tiering.run.surroundings import open_surroundings
-from spark_tiering.sources.cluster import TierCluster
-from spark_tiering.sources.settings import LogDirSettings
+from spark_tiering.copy_job.job import nobody_stops
+from spark_tiering.copy_job.job_lease import open_life, stop_signs
+from spark_tiering.copy_job.request import ClusterAccess, JobRequest, Waits
+from spark_tiering.copy_job.wiring import open_surroundings
+from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.copy_plan.rules import Filters
+from spark_tiering.job_registry.job_store import Topic
+from spark_tiering.layout.object_names import ObjectKind, object_keys
+from spark_tiering.segment_sources.cluster import TierCluster
+from spark_tiering.segment_sources.settings import LogDirSettings
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.tier_metadata.opening import open_metadata_access
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.adopt.outcomes import TopicOutcome
     from spark_tiering.adopt.report import AdoptionReport
-    from spark_tiering.plan.inputs import PartitionImage
-    from spark_tiering.run.progress import Progress
+    from spark_tiering.copy_job.progress import Progress
+    from spark_tiering.copy_plan.inputs import PartitionImage
     from spark_tiering.tier_metadata.protocol import TierMetadata
     from tests.kafka.login import Login
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_tiering.adopt.settings import RETENTION_MS
-from spark_tiering.work.tasks import Outcome
+from spark_tiering.executor.tasks import Outcome
 from tests.support.adopted_world import AdoptedWorld
 from tests.support.builders import tp
 from tests.support.carried_world import Killed

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING
 from rlmm.errors import ConfigError, LogUnavailable
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
-from spark_tiering.adopt.ending import blocking, ending_plan
-from spark_tiering.adopt.hands import Ending, Preview, Round
+from spark_tiering.adopt.end_plan import blocking, ending_plan
 from spark_tiering.adopt.journal import Journal, Step
 from spark_tiering.adopt.outcomes import Standing
+from spark_tiering.adopt.protocols import Ending, Preview, Round
 from spark_tiering.adopt.safety import PartitionSeen
 from spark_tiering.adopt.settings import CHANGED, COPY_DISABLE, RETENTION_BYTES, RETENTION_MS
 from spark_tiering.adopt.steps import WindowOptions
 from spark_tiering.adopt.window import Window
-from spark_tiering.jobs.job_store import Topic
-from spark_tiering.plan.inputs import Evidence, ObjectsFound, Writer
-from spark_tiering.plan.lineage import Tier
-from spark_tiering.plan.planning import make_plan
-from spark_tiering.plan.reasons import Mode
-from spark_tiering.run.carrying_out import CarryingOut
-from spark_tiering.run.hindrances import hindrances
-from spark_tiering.sources.cluster import Setting
+from spark_tiering.copy_job.execution import CarryingOut
+from spark_tiering.copy_job.source_problems import hindrances
+from spark_tiering.copy_plan.inputs import Evidence, ObjectsFound, Writer
+from spark_tiering.copy_plan.lineage import Tier
+from spark_tiering.copy_plan.planner import make_plan
+from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.job_registry.job_store import Topic
+from spark_tiering.segment_sources.cluster import Setting
 from tests.support.builders import tp
 from tests.support.carried_world import OPEN, WAVES, World, WorldHands
 from tests.support.plans import BROKER_ID, copied, image, metadata, rules
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
     from spark_tiering.adopt.outcomes import TopicOutcome
     from spark_tiering.adopt.settings import SettingsChange
-    from spark_tiering.plan.inputs import MetadataImage
-    from spark_tiering.plan.planned import CopyPlan
+    from spark_tiering.copy_plan.inputs import MetadataImage
+    from spark_tiering.copy_plan.plan import CopyPlan
 
 BROKERS_ID = 9
 DEFAULTS = {

@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from rlmm.log.files import FilesLog
+from rlmm.log.files.files_log import FilesLog
 from rlmm.partition_log.settings import LogSettings, SyncPolicy
 
 PARTITIONS = 3

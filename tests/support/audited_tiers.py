@@ -11,22 +11,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
-from rlmm.inspection.cluster import PartitionOffsets, TopicFacts
-from rlmm.inspection.replaying import replay
+from rlmm.base.loop_thread import LoopThread
+from rlmm.inspection.cluster_facts import PartitionOffsets, TopicFacts
+from rlmm.inspection.replay import replay
 from rlmm.metadata.events import PartitionDelete
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
-from spark_tiering.care.audit.auditing import Audit, AuditOptions
-from spark_tiering.care.audit.deleting import Deleting
-from spark_tiering.care.audit.verdicts import DAY_MS, USUAL_PROOFS, SetVerdict
-from spark_tiering.care.request import CareRequest
-from spark_tiering.care.tier import Tier
-from spark_tiering.engines.in_process import InProcess
-from spark_tiering.keys import ObjectKind, object_key
+from spark_tiering.execution.in_process import InProcess
 from spark_tiering.layout.chunk_index import FixedChunks
 from spark_tiering.layout.manifest import Manifest, describe, format_manifest
+from spark_tiering.layout.object_names import ObjectKind, object_key
 from spark_tiering.layout.segment_indexes import IndexPlace, SegmentIndexes
-from spark_tiering.loop_thread import LoopThread
+from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
+from spark_tiering.maintenance.audit.orphan_deletion import Deleting
+from spark_tiering.maintenance.audit.verdicts import DAY_MS, USUAL_PROOFS, SetVerdict
+from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.tier import Tier
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import process_store
 from tests.support.builders import started, tp, update
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rlmm.inspection.moment import Moment
-    from rlmm.inspection.replaying import ReadableLog
+    from rlmm.inspection.replay import ReadableLog
     from rlmm.metadata.events import Event
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.care.audit.deleting import Deletions
-    from spark_tiering.care.audit.loose import Loose
-    from spark_tiering.care.audit.report import AuditReport
-    from spark_tiering.care.tier import TierMoment
+    from spark_tiering.maintenance.audit.orphan_deletion import Deletions
+    from spark_tiering.maintenance.audit.report import AuditReport
+    from spark_tiering.maintenance.audit.unknown_sets import Loose
+    from spark_tiering.maintenance.tier import TierMoment
     from spark_tiering.stores.opening import StoreSettings
     from spark_tiering.stores.protocol import ObjectStore
 
@@ -169,8 +169,8 @@ class AuditedTier:
             return self.store if settings == STORE else process_store(settings)
 
         with (
-            patch("spark_tiering.bucket.looking.process_store", store_of),
-            patch("spark_tiering.care.audit.joining.process_store", store_of),
+            patch("spark_tiering.store_listing.listing_tasks.process_store", store_of),
+            patch("spark_tiering.maintenance.audit.shard_join.process_store", store_of),
         ):
             tier = Tier(
                 self.request,

@@ -6,11 +6,11 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from rlmm.broker_files.sealed_segments import BrokerLog
 from rlmm.errors import LogError
-from rlmm.http.broker_log.served import BrokerLog
 from rlmm.http.settings import BrokerLogSettings
-from rlmm.http.sources import Sources
 from rlmm.metadata.ids import TopicIdPartition, Uuid
+from rlmm.metrics.served_state import Sources
 from rlmm.partition_log.checkpoints import format_offsets, format_partition_metadata
 from rlmm.partition_log.names import PARTITION_METADATA, TopicPartition
 from tests.support.http_servers import VERSION, process_of, showing

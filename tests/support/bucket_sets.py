@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.care.rebuild.sets import ListedSet
-from spark_tiering.keys import ObjectKind, object_keys
 from spark_tiering.layout.chunk_index import plain_chunks
 from spark_tiering.layout.manifest import Manifest, describe, format_manifest
+from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.layout.segment_indexes import lay_out_indexes
+from spark_tiering.maintenance.rebuild.object_sets import ListedSet
 from spark_tiering.segments.findings import SegmentPart
 from tests.support.builders import segment_id, started, tp
 

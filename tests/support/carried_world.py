@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING
 
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import TRANSITIONS, SegmentMetadata, SegmentState
-from spark_tiering.plan.inputs import Evidence, ObjectsFound, Writer
-from spark_tiering.plan.planning import make_plan
-from spark_tiering.plan.reasons import Action, Mode
-from spark_tiering.run.carrying_out import CarryingOut, WaveSize
-from spark_tiering.run.hands import Unit
-from spark_tiering.run.publishing import NotPublished, PublishFailure
-from spark_tiering.work.tasks import CopyResult, Outcome
+from spark_tiering.copy_job.execution import CarryingOut, WaveSize
+from spark_tiering.copy_job.protocols import Unit
+from spark_tiering.copy_job.publishing import NotPublished, PublishFailure
+from spark_tiering.copy_plan.inputs import Evidence, ObjectsFound, Writer
+from spark_tiering.copy_plan.planner import make_plan
+from spark_tiering.copy_plan.reasons import Action, Mode
+from spark_tiering.executor.tasks import CopyResult, Outcome
 from tests.support.plans import image, metadata, rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from rlmm.metadata.ids import TopicIdPartition
-    from spark_tiering.plan.inputs import SourcePartition
-    from spark_tiering.plan.planned import CopyPlan, PlannedCopy, PlannedEnd
+    from spark_tiering.copy_plan.inputs import SourcePartition
+    from spark_tiering.copy_plan.plan import CopyPlan, PlannedCopy, PlannedEnd
 
 OPEN = (SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED)
 WAVES = WaveSize(3, 10**9)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.errors import UnknownPartition
 from rlmm.gate.admission import require_known
-from rlmm.metadata.codec import decode
+from rlmm.metadata.decoding import decode
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.verdicts import Applied, Undecodable

@@ -12,20 +12,6 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from broker_adapter.settings import ClientSettings
-from rlmm.conformance.fields import custom_text
-from rlmm.conformance.python_engine import PythonEngine
-from rlmm.conformance.steps import (
-    DEFAULT_TP,
-    Add,
-    DeletePartition,
-    EpochQuery,
-    OffsetQuery,
-    Op,
-    Operation,
-    PartitionCall,
-    SegmentQuery,
-    Update,
-)
 from rlmm.errors import (
     EventRejected,
     InvalidArgument,
@@ -38,13 +24,27 @@ from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metadata.outcomes import KafkaError, Level, error_of, outcome_of
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.metadata.verdicts import APPLIED, Rejected, RejectReason
+from rlmm_conformance.fields import custom_text
+from rlmm_conformance.python_engine import PythonEngine
+from rlmm_conformance.steps import (
+    DEFAULT_TP,
+    Add,
+    DeletePartition,
+    EpochQuery,
+    OffsetQuery,
+    Op,
+    Operation,
+    PartitionCall,
+    SegmentQuery,
+    Update,
+)
 from tests.support.metadata_clients import done
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from rlmm.conformance.fields import Json
     from rlmm.metadata.events import Event
+    from rlmm_conformance.fields import Json
     from tests.support.metadata_clients import Cluster
 
 NOT_ON_THE_WIRE: Final = frozenset({Op.LOAD, Op.CLEAR, Op.MARK_INITIALIZED, Op.EPOCH_STATE})

@@ -7,15 +7,15 @@ import shutil
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from rlmm.assignment import place_of
-from rlmm.log.files import FilesLog
-from rlmm.log.folder import TOPIC
-from rlmm.metadata.codec.encoding import encode
+from rlmm.log.files.files_log import FilesLog
+from rlmm.log.files.log_folder import TOPIC
+from rlmm.metadata.assignment import place_of
+from rlmm.metadata.encoding import encode
 from rlmm.metadata.events import PartitionDelete
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.records.writer import build_batch, records_of
-from rlmm.sources.folders import FoldersSource
+from rlmm.state_sources.folders_source import FoldersSource
 from tests.support.builders import finished, segment_id, started
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.inspection.moment import Moment
-    from rlmm.inspection.standing import PlaceStanding, Standing
+    from rlmm.inspection.source_status import PlaceStanding, Standing
     from rlmm.metadata.events import Event
 
 METADATA_TOPIC_ID = Uuid(bytes(range(16)))

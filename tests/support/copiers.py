@@ -41,9 +41,9 @@ from tests.support.claims import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rlmm.library import RemoteLogMetadata
+    from rlmm.library.remote_log_metadata import RemoteLogMetadata
     from rlmm.metadata.ids import TopicIdPartition
-    from rlmm.pump.publish import Written
+    from rlmm.pump.writer import Written
 
     Move = SegmentMetadata | SegmentUpdate | PartitionDelete
 

@@ -8,28 +8,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlmm.metadata.ids import Uuid
-from spark_tiering.plan.reasons import Action
+from spark_tiering.copy_plan.reasons import Action
+from spark_tiering.executor.limited_io import Watch
+from spark_tiering.executor.segment_copy import carry_out
+from spark_tiering.executor.segment_inspection import inspect_with_state
+from spark_tiering.executor.tasks import CopyOptions, CopyTask
+from spark_tiering.executor.throttle import UNBOUND, Pace, Throttle
 from spark_tiering.segments.companions import content_of
 from spark_tiering.segments.findings import Finding, SegmentPart
-from spark_tiering.segments.inspection import USUAL_RULES
-from spark_tiering.segments.listing import ListedSegment, list_segments
+from spark_tiering.segments.segment_inspection import USUAL_RULES
+from spark_tiering.segments.segment_listing import ListedSegment, list_segments
 from spark_tiering.storage import TierStorage
 from spark_tiering.stores.local_settings import LocalSettings
-from spark_tiering.work.copying import carry_out
-from spark_tiering.work.inspecting import inspect_with_state
-from spark_tiering.work.tasks import CopyOptions, CopyTask
-from spark_tiering.work.throttle import UNBOUND, Pace, Throttle
-from spark_tiering.work.watched import Watch
 from tests.support.builders import tp
 
 if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
-    from spark_tiering.segments.files import PartitionFiles
-    from spark_tiering.segments.inspection import InspectionRules
-    from spark_tiering.segments.parts import SegmentReport
+    from spark_tiering.executor.tasks import CopyResult
+    from spark_tiering.segments.partition_files import PartitionFiles
+    from spark_tiering.segments.segment_inspection import InspectionRules
+    from spark_tiering.segments.segment_parts import SegmentReport
     from spark_tiering.stores.opening import StoreSettings
     from spark_tiering.stores.protocol import ObjectStore
-    from spark_tiering.work.tasks import CopyResult
 
 ORDERS = tp("orders", 3)
 UUID = Uuid(bytes(range(16, 32)))

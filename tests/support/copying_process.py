@@ -16,16 +16,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlmm.engine import EngineSettings
-from rlmm.library import open_metadata
-from rlmm.log.files import FilesLog
+from rlmm.engine.engine import EngineSettings
+from rlmm.library.remote_log_metadata import open_metadata
+from rlmm.log.files.files_log import FilesLog
 from rlmm.partition_log.settings import LogSettings, SyncPolicy
 from rlmm.snapshot.settings import SnapshotSettings
 from tests.support.claims import Question, line_of, user_partition
 from tests.support.copiers import WAIT_S, Copier, ask
 
 if TYPE_CHECKING:
-    from rlmm.library import RemoteLogMetadata
+    from rlmm.library.remote_log_metadata import RemoteLogMetadata
     from tests.support.claims import Answered, Wrote
 
 PLACES = 3

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from spark_tiering.data_source.options import parse_options
 from spark_tiering.data_source.piece_reading import read_piece
-from spark_tiering.data_source.pushed import EVERYTHING
+from spark_tiering.data_source.pushed_filters import EVERYTHING
 from spark_tiering.data_source.query_planning import QueryPlanner
 from spark_tiering.decoding import COLUMNS
 from tests.support.written_logs import Row, row_of
 
 if TYPE_CHECKING:
     from spark_tiering.data_source.piece_reading import Reading
-    from spark_tiering.data_source.pushed import Pushed
-    from spark_tiering.data_source.slicing import Piece
+    from spark_tiering.data_source.pushed_filters import Pushed
+    from spark_tiering.data_source.task_splits import Piece
 
 
 def planned(

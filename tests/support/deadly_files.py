@@ -14,8 +14,8 @@ from tests.support.units_at_work import mark
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spark_tiering.segments.files import FileFacts, PartitionFiles
-    from spark_tiering.sources.protocol import FoundPartition, Source, Unusable
+    from spark_tiering.segment_sources.protocol import FoundPartition, Source, Unusable
+    from spark_tiering.segments.partition_files import FileFacts, PartitionFiles
 
 ALWAYS = 1_000
 

@@ -18,16 +18,10 @@ from rlmm.records.batch import Batch, walk
 from rlmm.records.compression import INFLATED_BYTES_MAX
 from rlmm.records.damage import DamagedRecords
 from rlmm.records.records import Record, strict_records
-from spark_tiering.decoding import (
-    COLUMNS,
-    BatchDecoder,
-    DecodingFault,
-    Wanted,
-    inflating,
-    rows,
-    stepping,
-)
+from spark_tiering.decoding import COLUMNS, BatchDecoder, DecodingFault, Wanted, rows
+from spark_tiering.decoding import decompression as inflating
 from spark_tiering.decoding import headers as headers_module
+from spark_tiering.decoding import record_positions as stepping
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

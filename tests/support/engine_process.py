@@ -20,8 +20,8 @@ from functools import partial
 from pathlib import Path
 
 from rlmm.errors import RlmmError
-from spark_tiering.engines.opening import open_engine
-from spark_tiering.engines.settings import SUBMITTED, EngineSettings
+from spark_tiering.execution.opening import open_engine
+from spark_tiering.execution.settings import SUBMITTED, EngineSettings
 
 UNITS = 6
 KILLER = 3

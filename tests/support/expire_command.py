@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.clock import SYSTEM_CLOCK
+from rlmm.base.clock import SYSTEM_CLOCK
+from rlmm.base.loop_thread import LoopThread
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
-from spark_tiering.care.expire.job import expire
-from spark_tiering.care.expire.wishes import Wish
-from spark_tiering.care.opening import open_tier
-from spark_tiering.care.request import CareRequest
-from spark_tiering.care.tier import Tier, TierTopics
-from spark_tiering.loop_thread import LoopThread
+from spark_tiering.maintenance.expire.job import expire
+from spark_tiering.maintenance.expire.options import Wish
+from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.tier import Tier, TierTopics
+from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.tier_metadata.opening import open_metadata_access
 from tests.support.tier_places import ORDERS, TierPlace
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from click.testing import Result
 
-    from spark_tiering.care.expire.report import ExpireReport
+    from spark_tiering.maintenance.expire.report import ExpireReport
     from spark_tiering.tier_metadata.protocol import TierMetadata
     from tests.support.tier_command import Command
     from tests.support.told_cluster import ToldCluster

@@ -10,21 +10,21 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rlmm.log.protocol import Bounds
-from rlmm.metadata.codec import decode
+from rlmm.metadata.decoding import decode
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import TRANSITIONS, PartitionDeleteState, SegmentMetadata, SegmentState
 from rlmm.records.batch import Batch, walk
 from rlmm.records.records import Record
-from spark_tiering.care.expire.removing import Removal
-from spark_tiering.care.opening import open_tier
-from spark_tiering.care.request import CareRequest
+from spark_tiering.maintenance.expire.object_removal import Removal
+from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.wiring import open_tier
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
-    from spark_tiering.care.expire.removing import Target
+    from spark_tiering.maintenance.expire.object_removal import Target
 
 SHORT = dict(zip(SegmentState, ("CS", "CF", "DS", "DF"), strict=True))
 
@@ -36,7 +36,7 @@ class Died(BaseException):
 @dataclass
 class HeldHands:
     """
-    See `spark_tiering.care.expire.hands.Hands`.
+    See `spark_tiering.maintenance.expire.actions.Hands`.
 
     *segments* is the metadata, *objects* are the segments whose objects are there. Each effect is
     written into *done*; as the *dies_at*-th takes effect the run dies, right after it.

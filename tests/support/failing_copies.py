@@ -6,22 +6,22 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, cast
 
 from rlmm.errors import LogUnavailable, StoreUnavailable
-from spark_tiering.stores.outcomes import Refusal, Refused, Unknown, Written
+from spark_tiering.stores.results import Refusal, Refused, Unknown, Written
 from tests.support.segments import MemoryFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from spark_tiering.segments.files import FileFacts
+    from spark_tiering.segments.partition_files import FileFacts
     from spark_tiering.stores.content import Content, Stream
-    from spark_tiering.stores.outcomes import (
+    from spark_tiering.stores.protocol import ObjectStore
+    from spark_tiering.stores.results import (
         Absent,
         GetOutcome,
         ObjectFacts,
         OpenUpload,
         PutOutcome,
     )
-    from spark_tiering.stores.protocol import ObjectStore
 
 
 class StoreTrouble(StrEnum):

@@ -10,7 +10,7 @@ from rlmm.errors import LogUnavailable
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-    from rlmm.log.kafka.wire import Request
+    from rlmm.kafka_messages.wire import Request
     from tests.support.fake_kafka import FakeKafka
 
 

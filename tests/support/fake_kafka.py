@@ -14,12 +14,12 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rlmm.doorbell import Doorbell
+from rlmm.base.doorbell import Doorbell
 from rlmm.errors import LogError, LogUnavailable
-from rlmm.log.identity import random_uuid
-from rlmm.log.kafka.codes import Code
-from rlmm.log.kafka.fetch_api import NO_EPOCH, FetchAnswer, Fetched, FetchRequest, Wanted
-from rlmm.log.kafka.metadata_api import (
+from rlmm.kafka_client.settings import KafkaSettings, TopicSettings
+from rlmm.kafka_messages.error_codes import Code
+from rlmm.kafka_messages.fetch import NO_EPOCH, FetchAnswer, Fetched, FetchRequest, Wanted
+from rlmm.kafka_messages.metadata import (
     EARLIEST,
     Broker,
     ClusterMetadata,
@@ -29,22 +29,22 @@ from rlmm.log.kafka.metadata_api import (
     PartitionLeader,
     TopicMetadata,
 )
-from rlmm.log.kafka.produce_api import InitProducerIdRequest, Produced, ProduceRequest, ProducerId
-from rlmm.log.kafka.settings import KafkaSettings, TopicSettings
-from rlmm.log.kafka.topic_api import (
+from rlmm.kafka_messages.produce import InitProducerIdRequest, Produced, ProduceRequest, ProducerId
+from rlmm.kafka_messages.topics import (
     CreateTopicsRequest,
     DescribedTopic,
     DescribeTopicsRequest,
     Outcome,
     TopicSetting,
 )
+from rlmm.log.new_ids import random_uuid
 from rlmm.records.batch import Batch, walk
 from rlmm.records.writer import build_batch, records_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rlmm.log.kafka.wire import Request
+    from rlmm.kafka_messages.wire import Request
     from tests.support.fake_connections import FakeConnection
 
 TOPIC = "metadata"

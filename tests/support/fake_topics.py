@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rlmm.errors import LogUnavailable, UnsupportedVersion
-from rlmm.log.identity import random_uuid
-from rlmm.log.kafka.codes import Code
-from rlmm.log.kafka.epochs_api import EpochEnd, EpochEndsRequest
-from rlmm.log.kafka.metadata_api import (
+from rlmm.kafka_messages.error_codes import Code
+from rlmm.kafka_messages.leader_epochs import EpochEnd, EpochEndsRequest
+from rlmm.kafka_messages.metadata import (
     EARLIEST,
     EARLIEST_LOCAL,
     EARLIEST_PENDING_UPLOAD,
@@ -27,20 +26,21 @@ from rlmm.log.kafka.metadata_api import (
     TopicMetadata,
     TopicOffsetsRequest,
 )
-from rlmm.log.kafka.topic_api import (
+from rlmm.kafka_messages.topics import (
     AlterTopicRequest,
     DescribedTopic,
     DescribeTopicsRequest,
     Outcome,
     TopicSetting,
 )
+from rlmm.log.new_ids import random_uuid
 from rlmm.metadata.ids import TopicIdPartition
 from tests.support.fake_kafka import FakeKafka
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rlmm.log.kafka.wire import Request
+    from rlmm.kafka_messages.wire import Request
     from rlmm.metadata.ids import Uuid
 
 DEFAULTS = {"remote.storage.enable": "false", "retention.ms": "604800000"}

@@ -1,12 +1,14 @@
-"""A metadata topic in memory, asked by plain calls as `spark_tiering.care.tier.TierLog` is."""
+"""
+A metadata topic in memory, asked by plain calls as `spark_tiering.maintenance.tier.TierLog` is.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.assignment import place_of
 from rlmm.log.protocol import Bounds, LogIdentity
-from rlmm.metadata.codec.encoding import encode_any
+from rlmm.metadata.assignment import place_of
+from rlmm.metadata.encoding import encode_any
 from rlmm.records.record_set import RecordSet
 from rlmm.records.records import Record
 from rlmm.records.writer import build_batch

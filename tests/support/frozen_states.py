@@ -11,17 +11,17 @@ from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.ids import INT64_MAX, SegmentId, TopicIdPartition, Uuid
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
-from spark_tiering.frozen.inputs import Origin, PartitionInput
-from spark_tiering.frozen.planned import SourceKind
-from spark_tiering.frozen.planning import make_plan
-from spark_tiering.frozen.question import Facts, Question
+from spark_tiering.read_plan.inputs import Origin, PartitionInput
+from spark_tiering.read_plan.plan import SourceKind
+from spark_tiering.read_plan.planner import make_plan
+from spark_tiering.read_plan.question import Facts, Question
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rlmm.metadata.events import Event
-    from spark_tiering.frozen.planned import FrozenPartition, FrozenPlan, GapReason
-    from spark_tiering.frozen.tokens import Token
+    from spark_tiering.read_plan.plan import FrozenPartition, FrozenPlan, GapReason
+    from spark_tiering.read_plan.tokens import Token
 
 STARTED, FINISHED, DELETING, DELETED = SegmentState
 ORDERS = TopicIdPartition(Uuid(bytes(range(16))), "orders", 0)

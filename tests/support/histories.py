@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import hypothesis.strategies as st
 
-from rlmm.metadata.codec import encode_any
+from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.ids import INT64_MAX, INT64_MIN, SegmentId, Uuid
 from rlmm.metadata.segment import TRANSITIONS, PartitionDeleteState, SegmentState
 from tests.support.builders import partition_delete, started, tp, update

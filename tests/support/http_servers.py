@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 from jsonschema import Draft202012Validator
 
-from rlmm.access.door import Door
+from rlmm.access.authentication import Door
 from rlmm.access.settings import AccessSettings, TlsSettings
-from rlmm.engines import Service
+from rlmm.engine.service import Service
 from rlmm.http.openapi import document
 from rlmm.http.server import HttpServer
 from rlmm.http.settings import HttpSettings
-from rlmm.http.sources import Sources
+from rlmm.metrics.served_state import Sources
 from rlmm.telemetry.logs import LinesStatistics
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from rlmm.engine import Engine
+    from rlmm.engine.engine import Engine
     from rlmm.metadata.ids import TopicIdPartition
 
 VERSION = "0.0.test"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from rlmm.log.memory import MemoryLog
+from rlmm.log.memory.memory_log import MemoryLog
 
 if TYPE_CHECKING:
-    from rlmm.log.memory_topic import MemoryTopic
+    from rlmm.log.memory.topic import MemoryTopic
     from rlmm.records.record_set import RecordSet
 
 

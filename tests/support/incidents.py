@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlmm.assignment import place_of
-from rlmm.metadata.codec.encoding import encode_any
+from rlmm.metadata.assignment import place_of
+from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.events import PartitionDelete, SegmentSnapshot
-from rlmm.sources.brokers import Brokers
+from rlmm.state_sources.brokers import Brokers
 from tests.support.builders import finished, segment_id, started, tp
 from tests.support.shared_history import PLACES, START_MS, STEP_MS, Written, write_records
 from tests.support.three_sources import Told, called, told
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from rlmm.log.kafka.settings import KafkaSettings
+    from rlmm.kafka_client.settings import KafkaSettings
     from rlmm.metadata.events import Event
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
     from tests.support.told_cluster import ToldCluster

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import hypothesis.strategies as st
 
-from rlmm.log.memory import MemoryLog
-from rlmm.log.memory_topic import MemoryTopic
-from rlmm.metadata.codec import decode, encode_any
+from rlmm.log.memory.memory_log import MemoryLog
+from rlmm.log.memory.topic import MemoryTopic
+from rlmm.metadata.decoding import decode
+from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.verdicts import Undecodable, UndecodableReason
 from rlmm.records.compression import Compression

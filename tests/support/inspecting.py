@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.assignment import place_of
-from rlmm.clock import SYSTEM_CLOCK
-from rlmm.inspection.replaying import Bound, replay
-from rlmm.log.memory import MemoryLog
-from rlmm.log.memory_topic import MemoryTopic
-from rlmm.metadata.codec.encoding import encode
+from rlmm.base.clock import SYSTEM_CLOCK
+from rlmm.inspection.replay import Bound, replay
+from rlmm.log.memory.memory_log import MemoryLog
+from rlmm.log.memory.topic import MemoryTopic
+from rlmm.metadata.assignment import place_of
+from rlmm.metadata.encoding import encode
 from rlmm.metadata.events import PartitionDelete, SegmentSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from contextlib import AbstractAsyncContextManager
 
-    from rlmm.inspection.replaying import ShardsMoment
+    from rlmm.inspection.replay import ShardsMoment
     from rlmm.metadata.events import Event
 
 PLACES = 3

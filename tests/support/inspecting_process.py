@@ -12,9 +12,9 @@ import sys
 import time
 from pathlib import Path
 
-from spark_tiering.segments.files import FileFacts
-from spark_tiering.segments.inspection import InspectionRules, inspect_segment
-from spark_tiering.segments.listing import ListedSegment
+from spark_tiering.segments.partition_files import FileFacts
+from spark_tiering.segments.segment_inspection import InspectionRules, inspect_segment
+from spark_tiering.segments.segment_listing import ListedSegment
 from tests.support.segments import T_MS, data_batch
 
 LOG = "00000000000000000000.log"

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rlmm.errors import RlmmError
-from spark_tiering.engines.in_process import InProcess
-from spark_tiering.plan.inputs import MetadataImage, PartitionImage
-from spark_tiering.plan.reasons import Mode
-from spark_tiering.run.request import JobRequest
-from spark_tiering.run.surroundings import Surroundings
-from spark_tiering.sources.protocol import FoundPartition
-from spark_tiering.sources.settings import LogDirSettings
+from spark_tiering.copy_job.request import JobRequest
+from spark_tiering.copy_job.wiring import Surroundings
+from spark_tiering.copy_plan.inputs import MetadataImage, PartitionImage
+from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.execution.in_process import InProcess
+from spark_tiering.segment_sources.protocol import FoundPartition
+from spark_tiering.segment_sources.settings import LogDirSettings
 from spark_tiering.tier_metadata.protocol import Published
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
 from tests.support.builders import TOPIC_ID, tp
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from rlmm.metadata.events import PartitionDelete, SegmentUpdate
     from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.segments.files import PartitionFiles
-    from spark_tiering.sources.protocol import Unusable
+    from spark_tiering.segment_sources.protocol import Unusable
+    from spark_tiering.segments.partition_files import PartitionFiles
 
 JOB_ID = "20231114T221320Z-host-00000a"
 NOW_MS = 1_700_000_500_000

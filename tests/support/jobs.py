@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rlmm.metadata.ids import Uuid
-from spark_tiering.jobs.claims import Claims
-from spark_tiering.jobs.heart import Heart
-from spark_tiering.jobs.ids import new_job_id
-from spark_tiering.jobs.job_store import JobStore, Topic
+from spark_tiering.job_registry.claims import Claims
+from spark_tiering.job_registry.heartbeat_thread import Heart
+from spark_tiering.job_registry.ids import new_job_id
+from spark_tiering.job_registry.job_store import JobStore, Topic
 from tests.support.memory_store import NOW_MS, MemoryStore
 
 if TYPE_CHECKING:

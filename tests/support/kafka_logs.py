@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from aiokafka import TopicPartition
 from aiokafka.admin import RecordsToDelete
 
-from rlmm.log.kafka.settings import (
+from rlmm.kafka_client.settings import (
     FetchPath,
     KafkaSettings,
     SaslMechanism,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from rlmm.log.kafka.fetch_api import FetchRequest
-from rlmm.metadata.codec.encoding import encode
+from rlmm.kafka_messages.fetch import FetchRequest
+from rlmm.metadata.encoding import encode
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.records.record_set import RecordSet
-from rlmm.sources.kafka import KafkaSource
+from rlmm.state_sources.kafka_source import KafkaSource
 from tests.support.copied_folders import place_of_event
 from tests.support.fake_connections import FakeDialer
 from tests.support.fake_kafka import FakeKafka
@@ -17,9 +17,9 @@ from tests.support.fake_kafka import FakeKafka
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
-    from rlmm.inspection.replaying import ShardsMoment
-    from rlmm.log.kafka.connection import Dialer
-    from rlmm.log.kafka.settings import KafkaSettings
+    from rlmm.inspection.replay import ShardsMoment
+    from rlmm.kafka_client.connections.connection import Dialer
+    from rlmm.kafka_client.settings import KafkaSettings
     from rlmm.metadata.events import Event
 
 COUNT = 3

@@ -17,14 +17,14 @@ from rlmm.metadata.ids import Uuid
 from rlmm.partition_log.checkpoints import format_epochs
 from rlmm.partition_log.names import EPOCH_CHECKPOINT
 from rlmm.records.header import HEADER_BYTES
-from spark_tiering.segments.files import FileFacts
-from spark_tiering.segments.listing import SNAPSHOT
-from spark_tiering.segments.producers import format_snapshot
+from spark_tiering.executor.segment_copy import copy_segment
+from spark_tiering.executor.tasks import CopyOptions, CopyTask
+from spark_tiering.executor.throttle import UNBOUND
+from spark_tiering.segments.partition_files import FileFacts
+from spark_tiering.segments.producer_state import format_snapshot
+from spark_tiering.segments.segment_listing import SNAPSHOT
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.s3_settings import S3Settings
-from spark_tiering.work.copying import copy_segment
-from spark_tiering.work.tasks import CopyOptions, CopyTask
-from spark_tiering.work.throttle import UNBOUND
 from tests.support.batches import forge
 from tests.support.copy_tasks import ORDERS
 from tests.support.inspecting_process import LOG, RECORDS, MadeLog, peak_bytes

@@ -9,12 +9,12 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rlmm.assignment import place_of
-from rlmm.metadata.codec.encoding import encode
+from rlmm.metadata.assignment import place_of
+from rlmm.metadata.encoding import encode
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from rlmm.records.writer import build_batch, records_of
-from spark_tiering.keys import object_keys
+from spark_tiering.layout.object_names import object_keys
 from tests.support.builders import update
 from tests.support.inventories import Row, csv_bytes, write_inventory
 

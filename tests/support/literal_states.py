@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rlmm.conformance.model import CacheModel, StoreModel
-from rlmm.conformance.rules import Rule
-from rlmm.conformance.steps import SegmentFields, UpdateFields
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata
+from rlmm_conformance.model import CacheModel, StoreModel
+from rlmm_conformance.rules import Rule
+from rlmm_conformance.steps import SegmentFields, UpdateFields
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import Event

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from rlmm.cli import answering, main
-from rlmm.cli.asking import Looking
+from rlmm.cli import main
+from rlmm.cli.common import query_command as answering
+from rlmm.cli.common.query_run import Looking
 from rlmm.cli.printing.settings import PrintSettings
 from rlmm.cli.printing.writing import write_answer
-from rlmm.inspection.replaying import Bound, replay
-from rlmm.log.memory import MemoryLog
+from rlmm.inspection.replay import Bound, replay
+from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.metadata.ids import Uuid
-from rlmm.sources.protocol import SourceKind, Standing
+from rlmm.state_sources.protocol import SourceKind, Standing
 from tests.support.inspecting import History
 
 if TYPE_CHECKING:
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
 
     from click.testing import Result
 
-    from rlmm.cli.answers.answer import Answer
-    from rlmm.inspection.cluster import Cluster
+    from rlmm.cli.printing.answer import Answer
+    from rlmm.inspection.cluster_facts import Cluster
     from rlmm.inspection.moment import Moment
-    from rlmm.inspection.replaying import Progress, ReadableLog
+    from rlmm.inspection.replay import Progress, ReadableLog
     from rlmm.metadata.events import Event
-    from rlmm.sources.protocol import Source
-    from rlmm.sources.settings import SourceSettings
+    from rlmm.state_sources.protocol import Source
+    from rlmm.state_sources.settings import SourceSettings
 
 
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from click.testing import CliRunner
 
 from rlmm.cli.main import cli
-from rlmm.library import open_metadata
-from spark_tiering.care.opening import open_tier
-from spark_tiering.care.rebuild.document import entry_of
-from spark_tiering.care.request import CareRequest
+from rlmm.library.remote_log_metadata import open_metadata
+from spark_tiering.maintenance.rebuild.document import entry_of
+from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.wiring import open_tier
 from tests.support.builders import tp
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from rlmm.doorbell import Doorbell
+from rlmm.base.doorbell import Doorbell
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -6,7 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from spark_tiering.stores.content import BytesContent, sum_of
-from spark_tiering.stores.outcomes import (
+from spark_tiering.stores.results import (
     Absent,
     AlreadyThere,
     Conflict,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from spark_tiering.stores.content import Content, Stream
-    from spark_tiering.stores.outcomes import GetOutcome, OpenUpload, PutOutcome
+    from spark_tiering.stores.results import GetOutcome, OpenUpload, PutOutcome
 
 NOW_MS = 1_700_000_000_000
 

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from rlmm.assignment import Assignment
+from rlmm.metadata.assignment import Assignment
 from spark_tiering.tier_metadata.opening import open_metadata_access
 from spark_tiering.tier_metadata.settings import EmbeddedAccess, SidecarAccess
 from tests.support.engines import World, until_open

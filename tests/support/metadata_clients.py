@@ -12,8 +12,8 @@ from broker_adapter.blocking import BlockingRemoteLogMetadataClient, BlockingVer
 from broker_adapter.calls import partition_of
 from broker_adapter.client import RemoteLogMetadataClient
 from broker_adapter.stand_in import StandInService
-from rlmm.assignment import Assignment
 from rlmm.errors import UnknownPartition
+from rlmm.metadata.assignment import Assignment
 from tests.support.builders import finished, started, tp
 from tests.support.engines import World
 from tests.support.sidecars import listening

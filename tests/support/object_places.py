@@ -15,7 +15,7 @@ from botocore.loaders import create_loader
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.local import WRITING, LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
-from spark_tiering.stores.outcomes import StoreTraits
+from spark_tiering.stores.results import StoreTraits
 from spark_tiering.stores.s3 import S3Store
 from spark_tiering.stores.s3_policies import Repeats
 from spark_tiering.stores.s3_settings import MIB, S3Settings

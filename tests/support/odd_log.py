@@ -9,13 +9,13 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from rlmm.errors import LogTruncated
-from rlmm.log.memory import MemoryLog
+from rlmm.log.memory.memory_log import MemoryLog
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from rlmm.errors import LogError
-    from rlmm.log.memory_topic import MemoryTopic
+    from rlmm.log.memory.topic import MemoryTopic
     from rlmm.log.protocol import Bounds, LogIdentity
     from rlmm.records.record_set import RecordSet
 

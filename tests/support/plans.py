@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.coverage import spans_of
-from spark_tiering.plan.inputs import (
+from spark_tiering.copy_plan.coverage import spans_of
+from spark_tiering.copy_plan.inputs import (
     Evidence,
     MetadataImage,
     ObjectsFound,
@@ -18,10 +18,10 @@ from spark_tiering.plan.inputs import (
     SourceSegment,
     Writer,
 )
-from spark_tiering.plan.planning import make_plan
-from spark_tiering.plan.reasons import Mode
-from spark_tiering.plan.rules import Budgets, Filters, PlanRules, RequestCosts
-from spark_tiering.segments.listing import ListedSegment
+from spark_tiering.copy_plan.planner import make_plan
+from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.copy_plan.rules import Budgets, Filters, PlanRules, RequestCosts
+from spark_tiering.segments.segment_listing import ListedSegment
 from tests.support.builders import TOPIC_ID, segment_id, started, tp
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.plan.planned import CopyPlan, PartitionPlan
-    from spark_tiering.segments.epochs import Epochs
+    from spark_tiering.copy_plan.plan import CopyPlan, PartitionPlan
+    from spark_tiering.segments.leader_epochs import Epochs
     from tests.support.builders import Label
 
 NOW_MS = 1_700_000_000_000

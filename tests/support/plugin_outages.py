@@ -17,7 +17,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from rlmm.metadata.ids import Uuid
-from spark_tiering.keys import ObjectKind
+from spark_tiering.layout.object_names import ObjectKind
 from tests.kafka.clients import until
 from tests.kafka.process import ProcessFailed
 from tests.support import tree

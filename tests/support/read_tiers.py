@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.care.opening import open_tier
-from spark_tiering.care.request import CareRequest
-from spark_tiering.frozen.question import Question
-from spark_tiering.frozen.tier_plans import plan_of_moment
-from spark_tiering.keys import object_keys
+from spark_tiering.layout.object_names import object_keys
+from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.wiring import open_tier
+from spark_tiering.read_plan.question import Question
+from spark_tiering.read_plan.tier_plans import plan_of_moment
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.written_logs import WrittenLog
 
 if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.frozen.planned import FrozenPlan
-    from spark_tiering.keys import ObjectKind
+    from spark_tiering.layout.object_names import ObjectKind
+    from spark_tiering.read_plan.plan import FrozenPlan
     from spark_tiering.tier_metadata.protocol import TierMetadata
 
 PREFIX = "kafka/"

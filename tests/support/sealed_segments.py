@@ -24,7 +24,6 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
-from spark_tiering.keys import ObjectKind, object_keys
 from spark_tiering.layout.chunk_index import FixedChunks, VariableChunks
 from spark_tiering.layout.encryption import SEALED_BYTES
 from spark_tiering.layout.manifest import (
@@ -34,6 +33,7 @@ from spark_tiering.layout.manifest import (
     format_manifest,
 )
 from spark_tiering.layout.manifest_reading import parse_manifest
+from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.layout.segment_indexes import INDEX_PARTS, lay_out_indexes
 from spark_tiering.segment_reading.key_files import KeyRingSettings
 from spark_tiering.stores.content import BytesContent

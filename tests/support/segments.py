@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING
 from rlmm.records.control import ControlType
 from rlmm.records.header import HEADER_BYTES, TRANSACTIONAL_BIT
 from rlmm.records.writer import NO_PRODUCER, Producer, build_control_batch
-from spark_tiering.segments.files import FileFacts
-from spark_tiering.segments.inspection import (
+from spark_tiering.segments.partition_files import FileFacts
+from spark_tiering.segments.segment_inspection import (
     NOTHING_BEFORE,
     NOTHING_KNOWN,
     USUAL_RULES,
     inspect_segment,
 )
-from spark_tiering.segments.listing import ListedSegment, list_segments
+from spark_tiering.segments.segment_listing import ListedSegment, list_segments
 from tests.support.batches import forge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spark_tiering.segments.files import PartitionFiles
     from spark_tiering.segments.findings import FindingKind, SegmentPart
-    from spark_tiering.segments.inspection import InspectionRules
-    from spark_tiering.segments.parts import SegmentReport, StateBefore
+    from spark_tiering.segments.partition_files import PartitionFiles
+    from spark_tiering.segments.segment_inspection import InspectionRules
+    from spark_tiering.segments.segment_parts import SegmentReport, StateBefore
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 T_MS = 1_700_000_000_000

@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Self
 
-from rlmm.assignment import Assignment
-from rlmm.engine import EngineSettings
+from rlmm.base.loop_thread import LoopThread
+from rlmm.engine.engine import EngineSettings
+from rlmm.metadata.assignment import Assignment
 from rlmm.pump.settings import PumpSettings
-from spark_tiering.loop_thread import LoopThread
 from spark_tiering.tier_metadata.settings import SidecarAccess
 from tests.support.engines import ROOM, World, until_open
 from tests.support.sidecars import listening
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from rlmm.log.script import LogScript
+    from rlmm.log.memory.script import LogScript
 
 PLACES = 3
 SETTINGS = EngineSettings(memory=ROOM, pump=PumpSettings(retry_first_ms=50, retry_last_ms=200))

@@ -9,9 +9,9 @@ import sys
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from rlmm.library import open_metadata
-from rlmm.log.files import FilesLog
-from rlmm.planning import LOG_FOLDER
+from rlmm.library.remote_log_metadata import open_metadata
+from rlmm.log.files.files_log import FilesLog
+from rlmm.process.wiring import LOG_FOLDER
 from tests.support import tree
 from tests.support.builders import finished, segment_id, started, tp
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.metadata.codec import encode_any
+from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.verdicts import APPLIED, Applied, Duplicate, Rejected, Undecodable
 from rlmm.records.record_set import RecordSet

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from rlmm.assignment import place_of
-from rlmm.log.files import FilesLog
-from rlmm.log.folder import TOPIC
-from rlmm.metadata.codec.encoding import encode_any
+from rlmm.log.files.files_log import FilesLog
+from rlmm.log.files.log_folder import TOPIC
+from rlmm.metadata.assignment import place_of
+from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.events import PartitionDelete, SegmentSnapshot
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from rlmm.assignment import Assignment
+from rlmm.metadata.assignment import Assignment
 from rlmm.wire.values import segment_value, update_value
 from tests.support.builders import finished, segment_id, started, tp
 from tests.support.engines import World, until_open

@@ -5,15 +5,15 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from rlmm.sources.settings import SourceSettings
-from rlmm.sources.sidecar import SidecarSource
+from rlmm.state_sources.settings import SourceSettings
+from rlmm.state_sources.sidecar_source import SidecarSource
 from tests.support.engines import World, until_open
 from tests.support.sidecars import Listening, RoleDoor, listening
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from rlmm.engine import Engine
+    from rlmm.engine.engine import Engine
     from rlmm.metadata.events import Event
 
 PLACES = 3

@@ -9,23 +9,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlmm.access.door import Door
+from rlmm.access.authentication import Door
 from rlmm.access.roles import Client, Role
 from rlmm.access.settings import AccessSettings, TlsSettings
-from rlmm.clock import SYSTEM_CLOCK
+from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.errors import WrongCluster
 from rlmm.sidecar.clusters import Clusters
-from rlmm.sidecar.figures import Figures
 from rlmm.sidecar.listener import Sidecar
 from rlmm.sidecar.session import Surroundings
 from rlmm.sidecar.settings import SidecarSettings
+from rlmm.sidecar.statistics import Figures
 from rlmm.views.status import engine_view
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping
 
     from rlmm.access.roles import Peer
-    from rlmm.engine import Engine
+    from rlmm.engine.engine import Engine
     from rlmm.sidecar.clusters import Engines
 
 

@@ -9,12 +9,12 @@ import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from rlmm.base.background_work import Work
 from rlmm.log.protocol import LogIdentity
+from rlmm.log.replay_progress import History
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.python_shard import PythonShard
-from rlmm.progress import History
 from rlmm.snapshot.atomic import SnapshotDisk
-from rlmm.snapshot.background import Work
 from rlmm.snapshot.decoding import SnapshotReader, verify
 from rlmm.snapshot.encoding import BLOCK_BYTES, encode
 from rlmm.snapshot.format import Header
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from rlmm.clock import Clock
+    from rlmm.base.clock import Clock
     from rlmm.metadata.events import Event
     from rlmm.metadata.segment import PartitionDeleteState
     from rlmm.metadata.shard import Shard

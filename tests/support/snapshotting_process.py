@@ -19,9 +19,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from rlmm.base.background_work import Work
 from rlmm.metadata.python_shard import PythonShard
-from rlmm.snapshot.background import Work
-from rlmm.snapshot.shelf import Shelf
+from rlmm.snapshot.store_io import Shelf
 from tests.support.snapshots import FREE, IDENTITY, CrashingDisk, header_of, segments, shard_of
 
 if TYPE_CHECKING:

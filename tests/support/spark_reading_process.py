@@ -88,8 +88,8 @@ def read_by_spark(
 
 def main(folder: Path) -> None:
     """What the process does."""
-    from spark_tiering.engines.session import open_session  # noqa: PLC0415 - large
-    from spark_tiering.engines.settings import EngineSettings  # noqa: PLC0415
+    from spark_tiering.execution.session import open_session  # noqa: PLC0415 - large
+    from spark_tiering.execution.settings import EngineSettings  # noqa: PLC0415
 
     request: dict[str, Any] = json.loads((folder / "request.json").read_text())
     opened = open_session(

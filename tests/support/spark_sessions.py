@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_tiering.engines.java import find_java
-from spark_tiering.engines.settings import EngineSettings
+from spark_tiering.execution.java import find_java
+from spark_tiering.execution.settings import EngineSettings
 from tests.support import tree
 from tests.support.s3_servers import ACCESS, SECRET, free_ports
 
@@ -122,7 +122,7 @@ def spark_connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def spark_session() -> Iterator[SparkSession]:
     """The session."""
-    from spark_tiering.engines.session import open_session  # noqa: PLC0415 - large
+    from spark_tiering.execution.session import open_session  # noqa: PLC0415 - large
 
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setenv("PYTHONPATH", python_path())

@@ -14,14 +14,14 @@ from broker_adapter.blocking import BlockingRemoteLogMetadataClient
 from broker_adapter.client import RemoteLogMetadataClient
 from broker_adapter.settings import ClientSettings
 from rlmm.metadata.verdicts import APPLIED, DUPLICATE
-from rlmm.pump.publish import StoredNotAssigned, Written
+from rlmm.pump.writer import StoredNotAssigned, Written
 from tests.support.metadata_clients import Threaded
 from tests.support.sidecars import RoleDoor, listening
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from rlmm.library import RemoteLogMetadata
+    from rlmm.library.remote_log_metadata import RemoteLogMetadata
     from rlmm.metadata.events import PartitionDelete, SegmentUpdate
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata

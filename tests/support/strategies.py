@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from rlmm.metadata.codec import encode_any
+from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.events import Event, PartitionDelete, SegmentSnapshot, SegmentUpdate
 from rlmm.metadata.ids import (
     INT32_MAX,

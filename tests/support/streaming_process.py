@@ -11,8 +11,8 @@ import re
 import sys
 from pathlib import Path
 
-from rlmm.sources.settings import SourceSettings
-from rlmm.sources.sidecar import SidecarSource
+from rlmm.state_sources.settings import SourceSettings
+from rlmm.state_sources.sidecar_source import SidecarSource
 
 WARM_PAGES = 5
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_tiering.care.opening import open_tier
-from spark_tiering.care.request import CareRequest
+from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.wiring import open_tier
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.metadata.ids import SegmentId
-    from spark_tiering.care.tier import TierMoment
+    from spark_tiering.maintenance.tier import TierMoment
 
 
 class Answers(NamedTuple):

@@ -11,31 +11,31 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rlmm.clock import SYSTEM_CLOCK
-from rlmm.log.files import FilesLog
+from rlmm.base.clock import SYSTEM_CLOCK
+from rlmm.log.files.files_log import FilesLog
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metadata.segment import SegmentState
 from rlmm.partition_log.names import TopicPartition
-from spark_tiering.care.audit.auditing import Audit, AuditOptions
-from spark_tiering.care.audit.verdicts import DAY_MS, Overall
-from spark_tiering.care.opening import open_tier
-from spark_tiering.care.request import CareRequest
-from spark_tiering.engines.in_process import InProcess
-from spark_tiering.engines.protocol import UnitLost
-from spark_tiering.keys import object_keys
-from spark_tiering.plan.inputs import ObjectsFound
-from spark_tiering.plan.reasons import Mode
-from spark_tiering.run.job import make_job_plan, run_job
-from spark_tiering.run.request import JobRequest, Waits
-from spark_tiering.run.surroundings import open_surroundings
-from spark_tiering.segments.listing import ListedSegment
-from spark_tiering.sources.settings import LogDirSettings
+from spark_tiering.copy_job.job import make_job_plan, run_job
+from spark_tiering.copy_job.request import JobRequest, Waits
+from spark_tiering.copy_job.wiring import open_surroundings
+from spark_tiering.copy_plan.inputs import ObjectsFound
+from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.execution.in_process import InProcess
+from spark_tiering.execution.protocol import UnitLost
+from spark_tiering.executor.object_check import examine
+from spark_tiering.executor.tasks import CopyOptions, CopyTask
+from spark_tiering.layout.object_names import object_keys
+from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
+from spark_tiering.maintenance.audit.verdicts import DAY_MS, Overall
+from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.wiring import open_tier
+from spark_tiering.segment_sources.settings import LogDirSettings
+from spark_tiering.segments.segment_listing import ListedSegment
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import process_store
 from spark_tiering.tier_metadata.opening import open_metadata_access
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
-from spark_tiering.work.looking import examine
-from spark_tiering.work.tasks import CopyOptions, CopyTask
 from tests.support.copy_tasks import FIRST, SECOND, assert_equals_source, copy_task
 from tests.support.log_dirs import TOPIC_ID, add_partition, make_log_dir
 from tests.support.segments import MemoryFiles, example_partition
@@ -45,15 +45,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.engines.protocol import Engine
-    from spark_tiering.plan.planned import CopyPlan
-    from spark_tiering.run.report import JobReport
-    from spark_tiering.run.surroundings import Surroundings
+    from spark_tiering.copy_job.report import JobReport
+    from spark_tiering.copy_job.wiring import Surroundings
+    from spark_tiering.copy_plan.plan import CopyPlan
+    from spark_tiering.execution.protocol import Engine
+    from spark_tiering.executor.tasks import CopyResult
     from spark_tiering.stores.opening import StoreSettings
-    from spark_tiering.stores.outcomes import OpenUpload
+    from spark_tiering.stores.results import OpenUpload
     from spark_tiering.tier_metadata.opening import AccessSettings
     from spark_tiering.tier_metadata.protocol import TierMetadata
-    from spark_tiering.work.tasks import CopyResult
 
 ORDERS = TopicIdPartition(TOPIC_ID, "orders", 3)
 PAYMENTS = TopicIdPartition(Uuid(bytes(range(32, 48))), "payments", 2)

@@ -156,7 +156,7 @@ class Points:
 
 def watch(points: Points) -> None:
     """Have whatever reaches outside tell *points*."""
-    from spark_tiering.run.carrying_out import CarryingOut  # noqa: PLC0415 - imported long ago
+    from spark_tiering.copy_job.execution import CarryingOut  # noqa: PLC0415 - imported long ago
     from spark_tiering.stores.local import LocalStore  # noqa: PLC0415
     from spark_tiering.tier_metadata.embedded import EmbeddedMetadata  # noqa: PLC0415
 
@@ -193,9 +193,9 @@ def watch(points: Points) -> None:
 
 def set_clock(later_ms: int) -> None:
     """Let it be so much later for whatever a job does."""
-    from rlmm.clock import SYSTEM_CLOCK  # noqa: PLC0415 - imported long ago
-    from spark_tiering.care import opening  # noqa: PLC0415
-    from spark_tiering.run import surroundings  # noqa: PLC0415
+    from rlmm.base.clock import SYSTEM_CLOCK  # noqa: PLC0415 - imported long ago
+    from spark_tiering.copy_job import wiring as surroundings  # noqa: PLC0415
+    from spark_tiering.maintenance import wiring as opening  # noqa: PLC0415
 
     managers: tuple[Any, ...] = (surroundings.open_surroundings, opening.open_tier)
     for manager in managers:
@@ -231,9 +231,9 @@ def drive(asked: dict[str, Any]) -> None:
 
 def main() -> None:
     """Start a driver for each line."""
-    from rlmm.cli.care import expire  # noqa: F401, PLC0415
     from rlmm.cli.tier import command  # noqa: F401, PLC0415 - once for all of them
-    from rlmm.log import files  # noqa: F401, PLC0415
+    from rlmm.cli.tier_maintenance import expire  # noqa: F401, PLC0415
+    from rlmm.log.files import files_log as files  # noqa: F401, PLC0415
 
     for line in sys.stdin:
         child = os.fork()

@@ -10,14 +10,14 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
-from spark_tiering.keys import ObjectKind, object_keys
+from spark_tiering.executor.tasks import CopyOptions
 from spark_tiering.layout.encryption import PrivateKey
 from spark_tiering.layout.key_ring import KeyRing
+from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.segment_reading.tiered import open_tiered
 from spark_tiering.segments.companions import content_of
 from spark_tiering.segments.findings import Finding, SegmentPart
 from spark_tiering.storage import Copied, TierStorage
-from spark_tiering.work.tasks import CopyOptions
 from tests.support.copy_tasks import FIRST, SECOND, report_on
 from tests.support.memory_store import MemoryStore
 from tests.support.sealed_segments import IDS, pem, seal_segment
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from spark_tiering.segment_reading.tiered import TieredSegment
-    from spark_tiering.segments.listing import ListedSegment
+    from spark_tiering.segments.segment_listing import ListedSegment
 
 FORMS = ("plain", "zstd", "sealed", "sealed-zstd")
 CHUNK = 4096

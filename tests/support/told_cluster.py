@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rlmm.errors import LogUnavailable
-from rlmm.inspection.cluster import LogDir, PartitionOffsets, Rights, Setting, TopicFacts
+from rlmm.inspection.cluster_facts import LogDir, PartitionOffsets, Rights, Setting, TopicFacts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -8,7 +8,14 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PACKAGES = ("rlmm", "broker_adapter", "spark_tiering", "pyspark_rlmm")
+PACKAGES = (
+    "rlmm",
+    "broker_adapter",
+    "spark_tiering",
+    "pyspark_rlmm",
+    "rlmm_demo",
+    "rlmm_conformance",
+)
 
 
 @functools.cache

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rlmm.errors import LogTruncated
-from rlmm.log.memory import MemoryLog
+from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.records.record_set import RecordSet
 from tests.support.engines import World

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rlmm.metadata.events import SegmentUpdate
-from spark_tiering.care.opening import only_looking, open_tier
-from spark_tiering.care.request import CareRequest
-from spark_tiering.care.verify.settings import VerifyOptions
-from spark_tiering.care.verify.verifying import verify_tier
-from spark_tiering.keys import ObjectKind, object_keys
 from spark_tiering.layout.manifest import Manifest, SegmentDescription, format_manifest
 from spark_tiering.layout.manifest_reading import parse_manifest
+from spark_tiering.layout.object_names import ObjectKind, object_keys
+from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.verify.settings import VerifyOptions
+from spark_tiering.maintenance.verify.verification import verify_tier
+from spark_tiering.maintenance.wiring import only_looking, open_tier
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import process_store
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.metadata.segment import SegmentMetadata, SegmentState
-    from spark_tiering.care.verify.report import VerifyReport
-    from spark_tiering.engines.protocol import Engine
+    from spark_tiering.execution.protocol import Engine
+    from spark_tiering.maintenance.verify.report import VerifyReport
     from spark_tiering.segments.findings import SegmentPart
     from tests.support.tier_places import TierPlace
 

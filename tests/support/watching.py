@@ -12,11 +12,11 @@ from tests.support.builders import segment_id, tp
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rlmm.engine import Engine
+    from rlmm.engine.engine import Engine
     from rlmm.gate.reads import Reads
+    from rlmm.log.replay_progress import History
     from rlmm.metadata.ids import SegmentId
-    from rlmm.progress import History
-    from rlmm.pump.figures import FollowerStatistics
+    from rlmm.pump.statistics import FollowerStatistics
     from tests.support.engines import World
 
 TP = tp()

@@ -16,7 +16,9 @@ from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.ids import INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, TopicIdPartition, Uuid
 from rlmm.metadata.paging import Page, PageKey
 from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
-from rlmm.wire import hello, looking, options, questions, values
+from rlmm.wire import hello, options, values
+from rlmm.wire import operator_queries as looking
+from rlmm.wire import queries as questions
 from rlmm.wire.errors import classes
 from rlmm.wire.messages import answer_frame, refusal_frame, request_frame
 from tests.support.builders import segment_id, tp

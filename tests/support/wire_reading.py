@@ -8,7 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rlmm.metadata.ids import INT32_MAX
-from rlmm.wire import forms, hello, looking, options, questions, values
+from rlmm.wire import hello, options, values
+from rlmm.wire import operator_queries as looking
+from rlmm.wire import queries as questions
+from rlmm.wire import value_checks as forms
 from rlmm.wire.methods import METHODS
 from tests.support.builders import tp
 

@@ -34,9 +34,13 @@ from rlmm.records.control import ControlType
 from rlmm.records.records import Record
 from rlmm.records.writer import NO_PRODUCER, Producer, build_batch, build_control_batch
 from spark_tiering.segments.findings import SegmentPart
-from spark_tiering.segments.inspection import NOTHING_BEFORE, InspectionRules, inspect_segment
-from spark_tiering.segments.listing import SNAPSHOT, TXN_INDEX, list_segments
-from spark_tiering.segments.parts import Made
+from spark_tiering.segments.segment_inspection import (
+    NOTHING_BEFORE,
+    InspectionRules,
+    inspect_segment,
+)
+from spark_tiering.segments.segment_listing import SNAPSHOT, TXN_INDEX, list_segments
+from spark_tiering.segments.segment_parts import Made
 from spark_tiering.storage import Copied, TierStorage
 from tests.support.segments import MemoryFiles
 
@@ -44,9 +48,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from spark_tiering.segments.parts import SegmentReport
+    from spark_tiering.executor.tasks import CopyOptions
+    from spark_tiering.segments.segment_parts import SegmentReport
     from spark_tiering.stores.protocol import ObjectStore
-    from spark_tiering.work.tasks import CopyOptions
 
 T_MS = 1_700_000_000_000
 CODECS = (

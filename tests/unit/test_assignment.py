@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm import assignment
-from rlmm.assignment import Assignment
 from rlmm.errors import InvalidArgument
+from rlmm.metadata import assignment
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.partitioner import metadata_partition_for
 from tests.support.builders import tp
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rlmm.backoff import BOOTSTRAP, RETRY, Backoff
+from rlmm.base.backoff import BOOTSTRAP, RETRY, Backoff
 
 
 def test_f95_backoff_when_failures_follow_each_other_then_doubles_from_250_ms_to_10_s() -> None:

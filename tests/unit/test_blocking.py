@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.assignment import Assignment
-from rlmm.blocking import BlockingMetadata
-from rlmm.engine import EngineSettings
+from rlmm.engine.engine import EngineSettings
 from rlmm.errors import EventRejected, InvalidArgument, NotReady, Stopped, UnknownPartition
-from rlmm.library import RemoteLogMetadata, open_metadata
-from rlmm.log.memory import MemoryLog
-from rlmm.log.memory_topic import MemoryTopic
-from rlmm.log.script import LogScript
+from rlmm.library.blocking import BlockingMetadata
+from rlmm.library.remote_log_metadata import RemoteLogMetadata, open_metadata
+from rlmm.log.memory.memory_log import MemoryLog
+from rlmm.log.memory.script import LogScript
+from rlmm.log.memory.topic import MemoryTopic
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.support.blocking import nothing_blocks

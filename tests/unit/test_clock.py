@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from rlmm.clock import SYSTEM_CLOCK
+from rlmm.base.clock import SYSTEM_CLOCK
 
 
 def test_now_when_asked_then_is_the_time_of_day_in_milliseconds() -> None:

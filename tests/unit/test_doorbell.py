@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from rlmm.doorbell import Doorbell
+from rlmm.base.doorbell import Doorbell
 
 
 async def waiting_at(bell: Doorbell, count: int) -> list[asyncio.Task[None]]:

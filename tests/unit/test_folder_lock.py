@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rlmm.base.folder_lock import LOCK, folder_lock, owner_pid
 from rlmm.errors import ConfigError, LogUnavailable
-from rlmm.folder_lock import LOCK, folder_lock, owner_pid
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 HOLD = """
 import sys
 from pathlib import Path
-from rlmm.folder_lock import folder_lock
+from rlmm.base.folder_lock import folder_lock
 with folder_lock(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

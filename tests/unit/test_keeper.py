@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.clock import SYSTEM_CLOCK
+from rlmm.base.clock import SYSTEM_CLOCK
+from rlmm.engine.snapshot_keeper import Keeper
 from rlmm.errors import ConfigError, NotReady
-from rlmm.keeper import Keeper
 from rlmm.log.protocol import LogIdentity
+from rlmm.log.replay_progress import History
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.python_shard import PythonShard
-from rlmm.progress import History
 from rlmm.snapshot.atomic import SNAPSHOT_DISK
 from rlmm.snapshot.settings import SnapshotSettings
 from tests.support.builders import started

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.assignment import Assignment
-from rlmm.engine import EngineSettings
+from rlmm.engine.engine import EngineSettings
 from rlmm.errors import ConfigError, NotReady, PumpFailed, Stopped, StopTimedOut, Unresolved
-from rlmm.library import open_metadata
-from rlmm.log.files import FilesLog
-from rlmm.log.memory import MemoryLog
-from rlmm.log.memory_topic import MemoryTopic
-from rlmm.log.script import LogScript
-from rlmm.metadata.codec.encoding import encode
+from rlmm.library.remote_log_metadata import open_metadata
+from rlmm.log.files.files_log import FilesLog
+from rlmm.log.memory.memory_log import MemoryLog
+from rlmm.log.memory.script import LogScript
+from rlmm.log.memory.topic import MemoryTopic
+from rlmm.metadata.assignment import Assignment
+from rlmm.metadata.encoding import encode
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.pump.settings import PumpSettings, WriteSettings
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
     from pathlib import Path
 
-    from rlmm.library import RemoteLogMetadata
+    from rlmm.library.remote_log_metadata import RemoteLogMetadata
 
 __all__ = ["nothing_blocks"]
 

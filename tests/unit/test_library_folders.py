@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rlmm
-from rlmm.assignment import Assignment
-from rlmm.engine import EngineSettings
+from rlmm.base.folder_lock import LOCK, owner_pid
+from rlmm.engine.engine import EngineSettings
 from rlmm.errors import ConfigError, FolderInUse, InvalidArgument
-from rlmm.folder_lock import LOCK, owner_pid
-from rlmm.library import open_metadata
-from rlmm.log.files import FilesLog
-from rlmm.log.memory import MemoryLog
-from rlmm.log.memory_topic import MemoryTopic
-from rlmm.service import EnginePlan, OpenLog, Service
+from rlmm.library.remote_log_metadata import open_metadata
+from rlmm.log.files.files_log import FilesLog
+from rlmm.log.memory.memory_log import MemoryLog
+from rlmm.log.memory.topic import MemoryTopic
+from rlmm.metadata.assignment import Assignment
+from rlmm.process.run import EnginePlan, OpenLog, Service
 from rlmm.snapshot.settings import SnapshotSettings
 from tests.support.blocking import nothing_blocks
 from tests.support.builders import started
@@ -34,7 +34,7 @@ SETTINGS = EngineSettings(snapshot=SnapshotSettings(free_bytes_min=0), memory=RO
 HOLD = """
 import sys
 from pathlib import Path
-from rlmm.folder_lock import snapshots_lock
+from rlmm.base.folder_lock import snapshots_lock
 with snapshots_lock(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
@@ -132,7 +132,7 @@ async def test_open_when_it_fails_after_the_lock_then_gives_the_folder_back(
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr("rlmm.library.Engine", failing)
+        patch.setattr("rlmm.library.remote_log_metadata.Engine", failing)
         with pytest.raises(ZeroDivisionError):
             async with open_metadata(tmp_path / "log", snapshots=tmp_path / "kept"):
                 pass

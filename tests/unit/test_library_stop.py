@@ -6,11 +6,11 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING
 
-from rlmm.engine import EngineSettings
-from rlmm.library import open_metadata
-from rlmm.own_thread import left_behind
+from rlmm.base.own_thread import left_behind
+from rlmm.engine.engine import EngineSettings
+from rlmm.library.remote_log_metadata import open_metadata
 from rlmm.snapshot.atomic import SnapshotDisk
-from rlmm.snapshot.inspection import stored_below
+from rlmm.snapshot.folder_check import stored_below
 from rlmm.snapshot.settings import SnapshotSettings
 from rlmm.snapshot.writer import Flushed
 from tests.support.blocking import nothing_blocks

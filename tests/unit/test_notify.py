@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.assignment import Assignment
-from rlmm.figures import EngineStanding
-from rlmm.gate.figures import ShardGateStatistics
+from rlmm.engine.statistics import EngineStanding
 from rlmm.gate.state import GateState
+from rlmm.gate.statistics import ShardGateStatistics
 from rlmm.log.protocol import LogIdentity
+from rlmm.log.replay_progress import ReplayProgress, Why
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.ids import Uuid
-from rlmm.notify import EXTENSION_S, LOOK_S, Notices, status_of, watchdog_s
-from rlmm.progress import ReplayProgress, Why
+from rlmm.process.systemd import EXTENSION_S, LOOK_S, Notices, status_of, watchdog_s
 from rlmm.views.readiness import ProcessStanding
 from tests.support.virtual_time import VirtualTimeLoop
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.assignment import Assignment
-from rlmm.engine import Engine, EngineSettings, Ground
-from rlmm.engines import EnginePlan, OpenLog
-from rlmm.log.memory import MemoryLog
-from rlmm.log.memory_topic import MemoryTopic
-from rlmm.metadata.codec.encoding import encode_any
+from rlmm.engine.engine import Engine, EngineSettings, Ground
+from rlmm.engine.service import EnginePlan, OpenLog
+from rlmm.log.memory.memory_log import MemoryLog
+from rlmm.log.memory.topic import MemoryTopic
+from rlmm.metadata.assignment import Assignment
+from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.partitioner import metadata_partition_for
-from rlmm.once import write_snapshots_once
+from rlmm.process.snapshot_once import write_snapshots_once
 from rlmm.snapshot.writer import Flushed
 from tests.support.builders import segment_id, started, tp
 from tests.support.engines import ROOM, no_memory
@@ -23,7 +23,7 @@ from tests.support.virtual_time import VirtualTimeLoop
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from rlmm.engines import Asked
+    from rlmm.engine.service import Asked
 
 PLACES = 3
 WAIT_S = 10.0
@@ -65,7 +65,7 @@ def _no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
         return Flushed(tuple(partitions))
 
     monkeypatch.setattr(Engine, "flush", flush)
-    monkeypatch.setattr("rlmm.engines.GROUND", Ground(measure_memory=no_memory))
+    monkeypatch.setattr("rlmm.engine.service.GROUND", Ground(measure_memory=no_memory))
 
 
 def plan(name: str) -> EnginePlan:

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from rlmm.own_thread import in_own_thread, left_behind
+from rlmm.base.own_thread import in_own_thread, left_behind
 from tests.support import tree
 from tests.support.blocking import nothing_blocks
 
@@ -17,7 +17,7 @@ __all__ = ["nothing_blocks"]
 
 HANGING = """
 import asyncio, threading
-from rlmm.own_thread import in_own_thread
+from rlmm.base.own_thread import in_own_thread
 
 async def main():
     begun = threading.Event()
@@ -72,7 +72,7 @@ async def test_work_when_it_hangs_and_its_caller_is_cancelled_then_is_left_behin
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A disk that hangs holds up nobody; the thread ends when the work does."""
-    monkeypatch.setattr("rlmm.own_thread._GRACE_S", 0.0)
+    monkeypatch.setattr("rlmm.base.own_thread._GRACE_S", 0.0)
     before = set(threading.enumerate())
     gate = threading.Event()
     task = asyncio.create_task(in_own_thread("own-test", lambda: gate.wait(30)))

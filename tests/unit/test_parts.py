@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rlmm.engine.task_group import Parts
 from rlmm.errors import PartFailed, Stopped
-from rlmm.parts import Parts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

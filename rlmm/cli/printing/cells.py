@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rlmm.cli.answers.answer import Form
-from rlmm.inspection.durations import duration_text
+from rlmm.base.time_text import duration_text
+from rlmm.cli.printing.answer import Form
 from rlmm.views.values import iso_time
 
 if TYPE_CHECKING:

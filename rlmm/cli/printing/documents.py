@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rlmm.cli.answers.answer import Answer
+    from rlmm.cli.printing.answer import Answer
     from rlmm.views.values import View
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*", re.ASCII)

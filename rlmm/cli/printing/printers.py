@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rlmm.cli.answers.answer import Answer
+    from rlmm.cli.printing.answer import Answer
     from rlmm.cli.printing.settings import PrintSettings
     from rlmm.views.values import View
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.cli.answers.answer import Form
+from rlmm.cli.printing.answer import Form
 from rlmm.cli.printing.cells import epochs_text, plain_text, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from rlmm.cli.answers.answer import Answer
+    from rlmm.cli.printing.answer import Answer
     from rlmm.cli.printing.settings import PrintSettings
     from rlmm.views.values import View
 

@@ -12,14 +12,14 @@ import re
 import textwrap
 from typing import TYPE_CHECKING, Final
 
-from rlmm.cli.answers.answer import Form
+from rlmm.cli.printing.answer import Form
 from rlmm.cli.printing.cells import RIGHT, cell, value_at, visible
 from rlmm.cli.printing.documents import head_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rlmm.cli.answers.answer import Answer, Column
+    from rlmm.cli.printing.answer import Answer, Column
     from rlmm.cli.printing.settings import PrintSettings
     from rlmm.views.values import View
 

@@ -23,7 +23,7 @@ from rlmm.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 
-    from rlmm.cli.answers.answer import Answer
+    from rlmm.cli.printing.answer import Answer
     from rlmm.cli.printing.printers import Printer
     from rlmm.cli.printing.settings import PrintSettings
     from rlmm.views.values import View

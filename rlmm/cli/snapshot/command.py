@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rlmm.cli.main import EXIT_FOUND
-from rlmm.cli.output import OUTPUTS, print_table
+from rlmm.cli.common.exit_codes import EXIT_FOUND
+from rlmm.cli.common.output import OUTPUTS, print_table
 from rlmm.cli.snapshot.folders import chosen_root, held_alone, root_to_fill, snapshot_roots
 from rlmm.errors import ConfigError, InvalidArgument, RlmmError, SnapshotError
 from rlmm.metadata.ids import Uuid
-from rlmm.service import SNAPSHOT_SIGNAL
+from rlmm.process.run import SNAPSHOT_SIGNAL
 from rlmm.snapshot.atomic import SNAPSHOT_DISK
 from rlmm.snapshot.files import opened
-from rlmm.snapshot.inspection import (
+from rlmm.snapshot.folder_check import (
     examine,
     examine_stranger,
     glance,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from rlmm.snapshot.archive import Opener
     from rlmm.snapshot.catalog import Stored
-    from rlmm.snapshot.inspection import Judged
+    from rlmm.snapshot.folder_check import Judged
     from rlmm.snapshot.transfer import Transferred
 
 _YEAR_10000_MS = 253_402_300_800_000

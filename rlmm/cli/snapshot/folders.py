@@ -9,14 +9,14 @@ from __future__ import annotations
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from rlmm.cli.snapshot.asking import REPORT
+from rlmm.base.folder_lock import LOCK, folder_lock, owner, snapshots_lock
+from rlmm.cli.snapshot.service_requests import REPORT
 from rlmm.errors import ConfigError, FolderInUse
-from rlmm.folder_lock import LOCK, folder_lock, owner, snapshots_lock
 from rlmm.partition_log.names import LOCK as LOG_LOCK
 from rlmm.partition_log.root import holds_a_log
-from rlmm.planning import CLUSTERS_FOLDER, LOG_FOLDER, SNAPSHOT_FOLDER
+from rlmm.process.wiring import CLUSTERS_FOLDER, LOG_FOLDER, SNAPSHOT_FOLDER
 from rlmm.snapshot.catalog import identity_folders
-from rlmm.snapshot.inspection import matching_folders
+from rlmm.snapshot.folder_check import matching_folders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

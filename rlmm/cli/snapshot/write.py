@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rlmm.cli.config import config_options
-from rlmm.cli.main import EXIT_FOUND
-from rlmm.cli.snapshot.asking import ask, plain
+from rlmm.base.folder_lock import folder_lock, owner_pid
+from rlmm.cli.common.config_options import config_options
+from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.snapshot.command import snapshot
+from rlmm.cli.snapshot.service_requests import ask, plain
 from rlmm.config.process import LogKind
 from rlmm.errors import ConfigError, NotReady
-from rlmm.folder_lock import folder_lock, owner_pid
-from rlmm.once import write_snapshots_once
-from rlmm.planning import LOG_FOLDER, folder_of, observing, plans_of
-from rlmm.service import SNAPSHOT_SIGNAL
+from rlmm.process.run import SNAPSHOT_SIGNAL
+from rlmm.process.snapshot_once import write_snapshots_once
+from rlmm.process.wiring import LOG_FOLDER, folder_of, observing, plans_of
 
 if TYPE_CHECKING:
-    from rlmm.cli.snapshot.asking import Document
+    from rlmm.cli.snapshot.service_requests import Document
     from rlmm.config.loading import Loaded
 
 __all__ = ["snapshot"]

@@ -11,23 +11,29 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rlmm.cli.main import EXIT_FOUND
-from rlmm.cli.output import OUTPUTS
-from rlmm.cli.tier.around import echo_plan, quiet_log, require_new, stopping_signals, told_and_kept
-from rlmm.cli.tier.examples import ending
-from rlmm.cli.tier.options import adopting, job_options
-from rlmm.cli.tier.progress import progress_line
+from rlmm.cli.common.exit_codes import EXIT_FOUND
+from rlmm.cli.common.output import OUTPUTS
+from rlmm.cli.tier_common.examples import ending
+from rlmm.cli.tier_common.job_context import (
+    echo_plan,
+    quiet_log,
+    require_new,
+    stopping_signals,
+    told_and_kept,
+)
+from rlmm.cli.tier_common.options import adopting, job_options
+from rlmm.cli.tier_common.progress_line import progress_line
 from rlmm.errors import ConfigError, TopicBusy
 from spark_tiering.adopt.adoption import Listeners, abort, adopt, resume
-from spark_tiering.run.surroundings import open_surroundings
+from spark_tiering.copy_job.wiring import open_surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from spark_tiering.adopt.report import AdoptionReport
-    from spark_tiering.run.request import JobRequest
-    from spark_tiering.run.surroundings import Surroundings
+    from spark_tiering.copy_job.request import JobRequest
+    from spark_tiering.copy_job.wiring import Surroundings
 
 _OUTPUT = click.option("--output", type=click.Choice(OUTPUTS), default="table", show_default=True)
 

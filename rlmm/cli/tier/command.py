@@ -1,6 +1,6 @@
 """
 `rlmm tier`: copies of cold segments, planned, made, watched and stopped; and the care of what is
-there, whose commands are in `rlmm.cli.care`, imported when they are asked for.
+there, whose commands are in `rlmm.cli.tier_maintenance`, imported when they are asked for.
 
 What is asked for by flags becomes a `JobRequest`; everything else is `spark_tiering`'s. Imported
 when it is used, with what it needs beside the service: the extras `tiering`, `s3` and `spark`.
@@ -16,12 +16,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rlmm.cli.amounts import POSITIVE_TIME
-from rlmm.cli.main import EXIT_FOUND
-from rlmm.cli.output import OUTPUTS, print_table
-from rlmm.cli.shared_flags import name_variables
+from rlmm.base.clock import SYSTEM_CLOCK
+from rlmm.cli.common.environment_variables import CalledAsFlag, SaidAloud
+from rlmm.cli.common.exit_codes import EXIT_FOUND
+from rlmm.cli.common.output import OUTPUTS, print_table
+from rlmm.cli.common.parameter_types import POSITIVE_TIME
+from rlmm.cli.common.shared_flags import name_variables
 from rlmm.cli.tier.adopt import adopt_group, run_adopting
-from rlmm.cli.tier.around import (
+from rlmm.cli.tier_common.examples import ending
+from rlmm.cli.tier_common.job_context import (
     echo_plan,
     quiet_log,
     require_new,
@@ -30,8 +33,7 @@ from rlmm.cli.tier.around import (
     told_and_kept,
     warn_of,
 )
-from rlmm.cli.tier.examples import ending
-from rlmm.cli.tier.options import (
+from rlmm.cli.tier_common.options import (
     DECIDED_BY_PLANS,
     StoreChoice,
     adopting,
@@ -40,28 +42,26 @@ from rlmm.cli.tier.options import (
     only_looking,
     store_options,
 )
-from rlmm.cli.tier.progress import progress_line
-from rlmm.cli.variables import CalledAsFlag, SaidAloud
-from rlmm.clock import SYSTEM_CLOCK
+from rlmm.cli.tier_common.progress_line import progress_line
 from rlmm.errors import ConfigError
 from spark_tiering.adopt.adoption import windows
-from spark_tiering.jobs.beats import Standing
-from spark_tiering.jobs.job_store import JobStore
-from spark_tiering.jobs.records import Records
-from spark_tiering.jobs.standings import list_jobs
-from spark_tiering.plan.document import DOCUMENT_BYTES_MAX, fingerprint, format_plan
-from spark_tiering.plan.reading import PlanUnreadable, parse_plan
-from spark_tiering.plan.summary import summary, time_text
-from spark_tiering.run.job import make_job_plan, run_job
-from spark_tiering.run.surroundings import open_surroundings
+from spark_tiering.copy_job.job import make_job_plan, run_job
+from spark_tiering.copy_job.wiring import open_surroundings
+from spark_tiering.copy_plan.document import DOCUMENT_BYTES_MAX, fingerprint, format_plan
+from spark_tiering.copy_plan.document_reading import PlanUnreadable, parse_plan
+from spark_tiering.copy_plan.summary import summary, time_text
+from spark_tiering.job_registry.heartbeats import Standing
+from spark_tiering.job_registry.job_list import list_jobs
+from spark_tiering.job_registry.job_store import JobStore
+from spark_tiering.job_registry.records import Records
+from spark_tiering.stores.abandoned_uploads import left_behind, sweep
 from spark_tiering.stores.opening import open_store
-from spark_tiering.stores.sweeping import left_behind, sweep
 
 if TYPE_CHECKING:
     from spark_tiering.adopt.adoption import OpenWindow
-    from spark_tiering.plan.planned import CopyPlan
-    from spark_tiering.run.request import JobRequest
-    from spark_tiering.sources.protocol import Unusable
+    from spark_tiering.copy_job.request import JobRequest
+    from spark_tiering.copy_plan.plan import CopyPlan
+    from spark_tiering.segment_sources.protocol import Unusable
 
 _OUTPUT = click.option("--output", type=click.Choice(OUTPUTS), default="table", show_default=True)
 _NEW_FILE = click.Path(dir_okay=False, path_type=Path)
@@ -73,11 +73,11 @@ CARE = {
     "rebuild": "rebuild_command",
     "verify": "verify_command",
 }
-"""Commands of modules of the same name in `rlmm.cli.care`."""
+"""Commands of modules of the same name in `rlmm.cli.tier_maintenance`."""
 
 
 class TierGroup(click.Group):
-    """Finds the commands of `rlmm.cli.care` when they are asked for."""
+    """Finds the commands of `rlmm.cli.tier_maintenance` when they are asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All of them, by name."""
@@ -87,7 +87,7 @@ class TierGroup(click.Group):
         """The command of that name, imported now; none when there is no such name."""
         if cmd_name not in CARE:
             return super().get_command(ctx, cmd_name)
-        module = importlib.import_module(f"rlmm.cli.care.{cmd_name}")
+        module = importlib.import_module(f"rlmm.cli.tier_maintenance.{cmd_name}")
         command = getattr(module, CARE[cmd_name])
         assert isinstance(command, click.Command), cmd_name
         name_variables(command, f"RLMM_TIER_{cmd_name.upper()}")

@@ -8,4 +8,12 @@ broker create a topic unasked.
 
 Foreign exceptions end in `connection`, `getmany` and `security`, Kafka's error codes in `codes`:
 beyond them there are only the errors of `rlmm.errors`.
+
+May be imported by `rlmm.engine`, `rlmm.metrics`, `rlmm.state_sources`,
+`spark_tiering.maintenance.backup`, `spark_tiering.maintenance.rebuild`,
+`spark_tiering.tier_metadata`.
+
+- `kafka_log`: The `kafka` log.
+- `metadata_topic`: The metadata topic itself.
+- `recreated_topic`: A metadata topic that was there before, and is lost.
 """

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rlmm.clock import SYSTEM_CLOCK
-from rlmm.doorbell import Doorbell
+from rlmm.base.clock import SYSTEM_CLOCK
+from rlmm.base.doorbell import Doorbell
 from rlmm.errors import (
     AppendRefused,
     LogError,
@@ -23,36 +23,36 @@ from rlmm.errors import (
     LogRecreated,
     LogUnavailable,
 )
-from rlmm.log.kafka.appender import Appender
-from rlmm.log.kafka.aside import Sources
-from rlmm.log.kafka.bounds import BoundsQuestion
-from rlmm.log.kafka.cluster import Cluster
-from rlmm.log.kafka.codes import DENIED, trouble
-from rlmm.log.kafka.connection import Dialer
-from rlmm.log.kafka.crew import Crew
-from rlmm.log.kafka.fetch import Fetcher
-from rlmm.log.kafka.getmany import GetmanyFetcher, uses_getmany
-from rlmm.log.kafka.lost_topic import another_than, nothing, refuse_empty
-from rlmm.log.kafka.reads import Read
-from rlmm.log.kafka.tiered import tiered_partitions_of, topics_not_copied
-from rlmm.log.kafka.topic import (
+from rlmm.kafka_client.admin.tiered_topics import tiered_partitions_of, topics_not_copied
+from rlmm.kafka_client.connections.cluster import Cluster
+from rlmm.kafka_client.connections.connection import Dialer
+from rlmm.kafka_client.connections.task_set import Crew
+from rlmm.kafka_client.fetch.fetcher import Fetcher
+from rlmm.kafka_client.fetch.getmany import GetmanyFetcher, uses_getmany
+from rlmm.kafka_client.fetch.history_reads import Sources
+from rlmm.kafka_client.fetch.partition_reads import Read
+from rlmm.kafka_client.offsets.log_bounds import BoundsQuestion
+from rlmm.kafka_client.produce.producer import Appender
+from rlmm.kafka_messages.error_codes import DENIED, trouble
+from rlmm.log.kafka.metadata_topic import (
     TopicCreation,
     find_dangers,
     is_absent,
     require_cluster,
     require_topic,
 )
+from rlmm.log.kafka.recreated_topic import another_than, nothing, refuse_empty
 from rlmm.log.protocol import LogIdentity, LogStatistics
-from rlmm.log.requests import require_partition, require_position, require_value
+from rlmm.log.request_checks import require_partition, require_position, require_value
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
 
-    from rlmm.log.kafka.cluster import ClusterView
-    from rlmm.log.kafka.lost_topic import Remember
-    from rlmm.log.kafka.reads import ReadSource
-    from rlmm.log.kafka.settings import KafkaSettings
-    from rlmm.log.kafka.topic import TopicFinding
+    from rlmm.kafka_client.connections.cluster import ClusterView
+    from rlmm.kafka_client.fetch.partition_reads import ReadSource
+    from rlmm.kafka_client.settings import KafkaSettings
+    from rlmm.log.kafka.metadata_topic import TopicFinding
+    from rlmm.log.kafka.recreated_topic import Remember
     from rlmm.log.protocol import Bounds
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.records.record_set import RecordSet

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_tiering.engines.in_process import InProcess
-from spark_tiering.engines.settings import EngineSettings
+from spark_tiering.execution.in_process import InProcess
+from spark_tiering.execution.settings import EngineSettings
 from tests.support.spark_sessions import SLOTS, TIMEOUT_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spark_tiering.engines.protocol import Engine
+    from spark_tiering.execution.protocol import Engine
 
 ON_SPARK = ("rdd", "arrow", pytest.param("connect", marks=pytest.mark.long))
 SLOW = ("arrow", "connect")
@@ -68,13 +68,13 @@ def made(request: pytest.FixtureRequest, kind: str) -> Engine:
         return InProcess()
     if kind == "threads":
         return InProcess(SLOTS)
-    from spark_tiering.engines.opening import open_engine  # noqa: PLC0415 - large
+    from spark_tiering.execution.opening import open_engine  # noqa: PLC0415 - large
 
     if kind == "connect":
         return open_engine(EngineSettings(request.getfixturevalue("spark_connect")))
-    from spark_tiering.engines.arrow import ArrowJobs  # noqa: PLC0415 - large
-    from spark_tiering.engines.opening import engine_over  # noqa: PLC0415
-    from spark_tiering.engines.rounds import SparkEngine  # noqa: PLC0415
+    from spark_tiering.execution.arrow import ArrowJobs  # noqa: PLC0415 - large
+    from spark_tiering.execution.opening import engine_over  # noqa: PLC0415
+    from spark_tiering.execution.spark_engine import SparkEngine  # noqa: PLC0415
 
     session = request.getfixturevalue("spark_session")
     return engine_over(session) if kind == "rdd" else SparkEngine(ArrowJobs(session))

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import EngineUnfit
-from spark_tiering.engines import rounds
-from spark_tiering.engines.in_task import Errand
-from spark_tiering.engines.protocol import CANCELLED, UnitLost
+from spark_tiering.execution import spark_engine as rounds
+from spark_tiering.execution.protocol import CANCELLED, UnitLost
+from spark_tiering.execution.task_entry import Errand
 from tests.support.units_at_work import Unit, is_running, runs, wait_for, work
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from spark_tiering.engines.protocol import Engine
+    from spark_tiering.execution.protocol import Engine
 
 
 def test_unit_when_its_worker_is_killed_once_then_is_run_again(

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_tiering.engines.protocol import CANCELLED, UnitLost
+from spark_tiering.execution.protocol import CANCELLED, UnitLost
 from tests.support.units_at_work import Unit, runs, work
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spark_tiering.engines.protocol import Engine
+    from spark_tiering.execution.protocol import Engine
 
 
 def test_outcomes_when_all_units_are_done_then_stand_in_the_order_of_the_units(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from rlmm.log.files import FilesLog
-from rlmm.log.folder import TOPIC
+from rlmm.log.files.files_log import FilesLog
+from rlmm.log.files.log_folder import TOPIC
 from rlmm.partition_log.settings import LogSettings
 from tests.conformance.log.under_test import PARTITION_COUNT
 from tests.support.manual_clock import ManualClock

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rlmm.kafka_client.settings import FetchPath, KafkaSettings
 from rlmm.log.kafka.kafka_log import KafkaLog
-from rlmm.log.kafka.settings import FetchPath, KafkaSettings
 from tests.conformance.log.under_test import ANSWER_S, PARTITION_COUNT
 from tests.support.kafka_logs import delete_records, own_topic, settings_for
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from rlmm.log.memory import MemoryLog
-from rlmm.log.memory_topic import MemoryTopic
-from rlmm.log.script import LogScript
+from rlmm.log.memory.memory_log import MemoryLog
+from rlmm.log.memory.script import LogScript
+from rlmm.log.memory.topic import MemoryTopic
 from tests.conformance.log.under_test import PARTITION_COUNT
 from tests.support.manual_clock import ManualClock
 

@@ -15,8 +15,8 @@ from rlmm.errors import (
     LogDamaged,
     LogUnavailable,
 )
-from rlmm.log.files import FilesLog
-from rlmm.log.folder import TOPIC
+from rlmm.log.files.files_log import FilesLog
+from rlmm.log.files.log_folder import TOPIC
 from rlmm.log.protocol import Bounds
 from rlmm.partition_log.disk import Disk
 from rlmm.records.control import ControlType

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import LogTruncated
-from rlmm.log.past import read_aside
+from rlmm.log.history_reader import read_aside
 from rlmm.log.protocol import Bounds
 from tests.conformance.log.under_test import (
     ANSWER_S,

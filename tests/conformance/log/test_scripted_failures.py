@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import ConfigError, LogNotPermitted, LogRecreated, LogTruncated, LogUnavailable
-from rlmm.log.memory import MemoryLog
-from rlmm.log.memory_partition import BoundsFault
+from rlmm.log.memory.memory_log import MemoryLog
+from rlmm.log.memory.partition import BoundsFault
 from rlmm.log.protocol import Bounds
 from tests.conformance.log.memory_log import MemoryLogUnderTest
 from tests.conformance.log.under_test import ANSWER_S, read_on, read_until, settled, values_of
@@ -18,7 +18,7 @@ from tests.conformance.log.under_test import ANSWER_S, read_on, read_until, sett
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rlmm.log.script import LogScript
+    from rlmm.log.memory.script import LogScript
 
 TEN = range(10)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_tiering.stores.outcomes import StoreTraits
+from spark_tiering.stores.results import StoreTraits
 from tests.support.object_places import Bucket, Folder, Place, known_as, server_bucket, stub_bucket
 from tests.support.object_stub import ObjectStub
 from tests.support.s3_servers import ACCESS, SECRET, Server, moto_server, seaweedfs_server

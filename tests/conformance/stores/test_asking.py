@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import InvalidArgument, StoreAbsent
-from spark_tiering.stores.outcomes import (
+from spark_tiering.stores.abandoned_uploads import sweep
+from spark_tiering.stores.object_reading import read_whole
+from spark_tiering.stores.results import (
     Absent,
     Folder,
     Listed,
@@ -17,8 +19,6 @@ from spark_tiering.stores.outcomes import (
     OutOfRange,
     Written,
 )
-from spark_tiering.stores.reading import read_whole
-from spark_tiering.stores.sweeping import sweep
 from tests.support.object_places import bytes_of, content
 
 if TYPE_CHECKING:

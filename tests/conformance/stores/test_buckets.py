@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import CredentialsAbsent, StoreNotPermitted
+from spark_tiering.stores.abandoned_uploads import left_behind
 from spark_tiering.stores.content import Stream, sum_of
-from spark_tiering.stores.outcomes import Written
+from spark_tiering.stores.results import Written
 from spark_tiering.stores.s3_settings import GIB, MIB
-from spark_tiering.stores.sweeping import left_behind
 from tests.support.object_places import PART_BYTES, content
 from tests.support.s3_servers import READER, SECRET
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_tiering.keys import ObjectKind, object_keys
-from spark_tiering.plan.inputs import ObjectsFound
-from spark_tiering.plan.reasons import Action
-from spark_tiering.segments.listing import ListedSegment
+from spark_tiering.copy_plan.inputs import ObjectsFound
+from spark_tiering.copy_plan.reasons import Action
+from spark_tiering.executor.object_check import look
+from spark_tiering.executor.object_deletion import delete_objects
+from spark_tiering.executor.tasks import CopyOptions, Outcome
+from spark_tiering.layout.object_names import ObjectKind, object_keys
+from spark_tiering.segments.segment_listing import ListedSegment
 from spark_tiering.stores.s3_settings import MIB
-from spark_tiering.work.ending import delete_objects
-from spark_tiering.work.looking import look
-from spark_tiering.work.tasks import CopyOptions, Outcome
 from tests.support.batches import forge
 from tests.support.copy_tasks import (
     PLAIN,

@@ -6,9 +6,9 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_tiering.jobs.beats import SKEW_MS, BeatState, newest_beat
-from spark_tiering.jobs.claims import Busy, Claimed
-from spark_tiering.jobs.job_store import JobStore
+from spark_tiering.job_registry.claims import Busy, Claimed
+from spark_tiering.job_registry.heartbeats import SKEW_MS, BeatState, newest_beat
+from spark_tiering.job_registry.job_store import JobStore
 from tests.support.jobs import ORDERS, PAYMENTS, TTL_MS, Job, WallClock
 from tests.support.memory_store import NOW_MS
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import StoreNotPermitted, TopicBusy
-from spark_tiering.run.fates import Fate
+from spark_tiering.copy_job.receipts import Fate
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.copy_tasks import PLAIN, ZSTD
 from tests.support.object_places import Bucket, Folder, Place, known_as
@@ -18,8 +18,8 @@ from tests.support.tier_places import ORDERS, TierPlace, WatchedUnits, states
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from spark_tiering.executor.tasks import CopyOptions, CopyTask
     from spark_tiering.stores.opening import StoreSettings
-    from spark_tiering.work.tasks import CopyOptions, CopyTask
 
 
 def settings_of(place: Place) -> StoreSettings:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_tiering.keys import ObjectKind
+from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.object_places import Bucket, Folder, Place
 from tests.support.sealed_segments import IDS, KeyFiles
@@ -17,8 +17,8 @@ from tests.support.verified_places import DEEP, stored, told, verify
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from spark_tiering.executor.tasks import CopyOptions
     from spark_tiering.stores.opening import StoreSettings
-    from spark_tiering.work.tasks import CopyOptions
 
 
 def settings_of(place: Place) -> StoreSettings:

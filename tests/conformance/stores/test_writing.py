@@ -9,7 +9,8 @@ import pytest
 
 from rlmm.errors import LogUnavailable
 from spark_tiering.stores.content import BytesContent, Stream
-from spark_tiering.stores.outcomes import (
+from spark_tiering.stores.object_reading import read_whole
+from spark_tiering.stores.results import (
     Absent,
     AlreadyThere,
     Conflict,
@@ -19,15 +20,14 @@ from spark_tiering.stores.outcomes import (
     Sum,
     Written,
 )
-from spark_tiering.stores.reading import read_whole
 from spark_tiering.stores.s3_settings import MIB
 from tests.support.object_places import PART_BYTES, bytes_of, content, cut_off
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spark_tiering.stores.outcomes import PutOutcome
     from spark_tiering.stores.protocol import ObjectStore
+    from spark_tiering.stores.results import PutOutcome
     from tests.support.object_places import Place
 
 SIZES = (0, 1, 100_000, 2 * MIB, 11 * MIB)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.access.door import UNIX_CLIENT, Door
+from rlmm.access.authentication import UNIX_CLIENT, Door
 from rlmm.access.settings import AccessSettings, TlsSettings
-from rlmm.log.kafka.settings import Secret
+from rlmm.kafka_client.settings import Secret
 from tests.support.access import ADMIN, BOUND, BROKER, READER, TOKENS
 from tests.support.engines import World, until, until_open
 from tests.support.frames import greeted

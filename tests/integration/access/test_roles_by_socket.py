@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.access.door import Door
+from rlmm.access.authentication import Door
 from rlmm.access.roles import Role
 from rlmm.access.settings import AccessSettings, TlsSettings
 from rlmm.errors import NotPermitted, ProtocolError, RlmmError, TooBusy
-from rlmm.log.kafka.settings import Secret
+from rlmm.kafka_client.settings import Secret
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.wire.methods import METHODS
 from rlmm.wire.values import delete_value, partition_value, segment_value, update_value

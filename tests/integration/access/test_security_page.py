@@ -7,8 +7,8 @@ import ssl
 import subprocess
 from typing import TYPE_CHECKING
 
+from rlmm.access.authentication import Door
 from rlmm.access.certificates import names_of
-from rlmm.access.door import Door
 from rlmm.access.roles import Peer, Role
 from rlmm.config.loading import load
 from tests.support.tree import ROOT

@@ -14,7 +14,7 @@ import trustme
 
 from rlmm.access.settings import ClientCertificates, TlsVersion
 from rlmm.errors import NotPermitted
-from rlmm.log.kafka.settings import Secret
+from rlmm.kafka_client.settings import Secret
 from tests.support.access import READER, TOKENS, Pki
 from tests.support.engines import World, until, until_open
 from tests.support.frames import FrameClient, connected
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from rlmm.access.door import Door
+    from rlmm.access.authentication import Door
 
 NAMES = ("broker-7=broker:7", "reader.example=reader", "spiffe://here/ops=admin")
 

@@ -19,7 +19,7 @@ from broker_adapter.blocking import BlockingRemoteLogMetadataClient, BlockingVer
 from broker_adapter.client import RemoteLogMetadataClient
 from broker_adapter.settings import ClientSettings
 from broker_adapter.stand_in import StandInService
-from rlmm.backoff import Pauses
+from rlmm.base.backoff import Pauses
 from rlmm.errors import AppendUncertain, InvalidArgument, SidecarUnavailable, Stopped
 from tests.support.builders import finished, segment_id, started, tp
 from tests.support.fake_service import FakeService

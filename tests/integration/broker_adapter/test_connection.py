@@ -12,7 +12,7 @@ import pytest
 
 from broker_adapter.client import RemoteLogMetadataClient
 from broker_adapter.settings import ClientSettings
-from rlmm.backoff import Pauses
+from rlmm.base.backoff import Pauses
 from rlmm.errors import (
     AppendUncertain,
     InvalidArgument,

@@ -14,7 +14,7 @@ import pytest
 from broker_adapter.address import TcpAddress, UnixAddress
 from broker_adapter.client import RemoteLogMetadataClient
 from broker_adapter.settings import ClientSettings
-from rlmm.backoff import Pauses
+from rlmm.base.backoff import Pauses
 from rlmm.errors import AppendUncertain, InvalidArgument, SidecarUnavailable, Stopped
 from tests.support.builders import delete_finished, delete_started, finished, started, tp
 from tests.support.engines import until

@@ -15,9 +15,9 @@ import pytest
 from broker_adapter.address import UnixAddress
 from broker_adapter.client import RemoteLogMetadataClient
 from broker_adapter.settings import ClientSettings
-from rlmm.assignment import Assignment
-from rlmm.backoff import Pauses
+from rlmm.base.backoff import Pauses
 from rlmm.errors import InvalidArgument, NotPermitted, NotReady, Stopped, Superseded
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.ids import Uuid
 from tests.support.builders import started, tp
 from tests.support.engines import World, until

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from rlmm.engine import EngineSettings
-from rlmm.library import open_metadata
-from rlmm.log.files import FilesLog
+from rlmm.engine.engine import EngineSettings
+from rlmm.library.remote_log_metadata import open_metadata
+from rlmm.log.files.files_log import FilesLog
 from rlmm.log.kafka.kafka_log import KafkaLog
 from rlmm.pump.settings import PumpSettings
 from tests.support.kafka_logs import own_topic, settings_for
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from rlmm.library import RemoteLogMetadata
-    from rlmm.log.kafka.settings import KafkaSettings
+    from rlmm.kafka_client.settings import KafkaSettings
+    from rlmm.library.remote_log_metadata import RemoteLogMetadata
     from rlmm.log.protocol import MetadataLog
 
 PARTITION_COUNT = 4

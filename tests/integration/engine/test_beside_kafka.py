@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.assignment import Assignment
-from rlmm.broker_watch import BrokerWatch
+from rlmm.engine.broker_watch import BrokerWatch
 from rlmm.errors import NotWritable
-from rlmm.library import open_metadata
+from rlmm.library.remote_log_metadata import open_metadata
 from rlmm.log.kafka.kafka_log import KafkaLog
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.segment import SegmentState
 from tests.integration.engine.conftest import QUICK
 from tests.kafka.clients import create_topic, produce, until
@@ -24,7 +24,7 @@ from tests.support.kafka_logs import settings_for
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from rlmm.library import RemoteLogMetadata
+    from rlmm.library.remote_log_metadata import RemoteLogMetadata
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
     from tests.kafka.tiered import TieredKafka

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 from rlmm.errors import AppendRefused, NotWritable
-from rlmm.library import open_metadata
-from rlmm.log.files import FilesLog
+from rlmm.library.remote_log_metadata import open_metadata
+from rlmm.log.files.files_log import FilesLog
 from rlmm.log.kafka.kafka_log import KafkaLog
 from rlmm.log.protocol import Bounds
 from rlmm.metadata.partitioner import metadata_partition_for
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from rlmm.library import RemoteLogMetadata
+    from rlmm.library.remote_log_metadata import RemoteLogMetadata
     from rlmm.log.protocol import MetadataLog
     from rlmm.metadata.ids import TopicIdPartition
     from tests.kafka.login import Login

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.assignment import Assignment
 from rlmm.errors import (
     EventRejected,
     LogUnavailable,
@@ -17,6 +16,7 @@ from rlmm.errors import (
     NotReady,
     UnknownPartition,
 )
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from rlmm.metadata.verdicts import APPLIED, DUPLICATE
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from rlmm.errors import LogError
-    from rlmm.library import RemoteLogMetadata
+    from rlmm.library.remote_log_metadata import RemoteLogMetadata
     from rlmm.log.protocol import Bounds
     from rlmm.metadata.ids import TopicIdPartition
     from tests.integration.engine.conftest import Town

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.access.door import Door
+from rlmm.access.authentication import Door
 from rlmm.access.settings import AccessSettings, ClientCertificates, TlsSettings
-from rlmm.assignment import Assignment
 from rlmm.http.routes import ROUTES, Asks
 from rlmm.http.settings import LocalRole
+from rlmm.metadata.assignment import Assignment
 from tests.support.access import ADMIN, BOUND, BROKER, READER, Pki, write_tokens
 from tests.support.builders import segment_id, started
 from tests.support.engines import World, until, until_open

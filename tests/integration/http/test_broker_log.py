@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.access.settings import ClientCertificates
+from rlmm.broker_files import disk, last_stable_offsets
+from rlmm.broker_files.sealed_segments import PIECE_BYTES
 from rlmm.errors import LogNotPermitted, LogUnavailable
-from rlmm.http.broker_log import disk, stable
-from rlmm.http.broker_log.served import PIECE_BYTES
 from tests.integration.http.test_access import bearer, door_of
 from tests.integration.http.test_streaming import resident_bytes
 from tests.support.access import BOUND, READER, Pki
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import ssl
     from pathlib import Path
 
-    from rlmm.access.door import Door
+    from rlmm.access.authentication import Door
     from rlmm.errors import LogError
     from tests.support.broker_logs import Broker
 
@@ -195,7 +195,7 @@ async def test_file_when_it_became_stable_meanwhile_then_is_read_though_an_old_a
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An old last stable offset permits; before it refuses the cluster is asked anew."""
-    monkeypatch.setattr(stable, "REFUSING_AGE_S", 0.0)
+    monkeypatch.setattr(last_stable_offsets, "REFUSING_AGE_S", 0.0)
     teller = Teller(130)
     async with serving_folders(root, teller=teller, stable_age_ms_max=1_000_000) as broker:
         assert (await broker.file(root, LOG))[0] == 409

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from rlmm.http.broker_log.names import is_ever_read
+from rlmm.broker_files.sealed_files import is_ever_read
 from rlmm.metadata.ids import TopicIdPartition
 from rlmm.partition_log.names import parse_folder
 from tests.support.broker_logs import (

@@ -11,8 +11,8 @@ import pytest
 from rlmm.access.settings import ClientCertificates
 from rlmm.gate.listings import next_page
 from rlmm.http import app, streaming
-from rlmm.http.metrics import page
-from rlmm.http.metrics.process import ProcessFigures
+from rlmm.metrics import page
+from rlmm.metrics.os_statistics import ProcessFigures
 from rlmm.views.readiness import liveness_view
 from tests.integration.http.test_access import bearer, door_of
 from tests.integration.http.test_streaming import ORDERS, world_of

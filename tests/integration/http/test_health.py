@@ -6,17 +6,17 @@ import asyncio
 
 import pytest
 
-from rlmm.assignment import Assignment
-from rlmm.engine import EngineSettings
-from rlmm.engines import EnginePlan, OpenLog
+from rlmm.engine.engine import EngineSettings
+from rlmm.engine.service import EnginePlan, OpenLog
 from rlmm.errors import LogUnavailable, PartFailed
-from rlmm.http.sources import Sources
-from rlmm.log.memory import MemoryLog
-from rlmm.log.memory_topic import MemoryTopic
-from rlmm.log.script import LogScript
-from rlmm.metadata.codec.encoding import encode_any
+from rlmm.log.memory.memory_log import MemoryLog
+from rlmm.log.memory.script import LogScript
+from rlmm.log.memory.topic import MemoryTopic
+from rlmm.metadata.assignment import Assignment
+from rlmm.metadata.encoding import encode_any
+from rlmm.metrics.served_state import Sources
+from rlmm.process.run import serve
 from rlmm.pump.settings import PumpSettings
-from rlmm.service import serve
 from tests.support.builders import segment_id, started
 from tests.support.engines import ROOM, World, until, until_open, until_state
 from tests.support.http_servers import VERSION, process_of, showing

@@ -14,25 +14,25 @@ from prometheus_client.openmetrics.parser import (
 )
 from prometheus_client.parser import text_string_to_metric_families
 
-from rlmm.access.door import Door
+from rlmm.access.authentication import Door
 from rlmm.access.roles import Client, Role
 from rlmm.access.settings import AccessSettings
-from rlmm.assignment import Assignment
-from rlmm.broker_watch import WatchStatistics
-from rlmm.copy_watch import CopyingStatistics
-from rlmm.engine import EngineSettings
+from rlmm.broker_files.sealed_segments import BrokerLog
+from rlmm.engine.broker_watch import WatchStatistics
+from rlmm.engine.copy_watch import CopyingStatistics
+from rlmm.engine.engine import EngineSettings
 from rlmm.errors import NotAssigned
-from rlmm.http.broker_log.served import BrokerLog
-from rlmm.http.metrics.metric import Kind
-from rlmm.http.metrics.table import METRICS
 from rlmm.http.settings import BrokerLogSettings
-from rlmm.http.sources import Sources
-from rlmm.log.files import FilesLogStatistics
+from rlmm.log.files.files_log import FilesLogStatistics
 from rlmm.log.kafka.kafka_log import KafkaLogStatistics
-from rlmm.log.memory import MemoryLog
+from rlmm.log.memory.memory_log import MemoryLog
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.segment import SegmentState
+from rlmm.metrics.metric import Kind
+from rlmm.metrics.served_state import Sources
+from rlmm.metrics.table import METRICS
 from rlmm.pump.settings import PumpSettings
-from rlmm.sidecar.figures import Figures as SidecarFigures
+from rlmm.sidecar.statistics import Figures as SidecarFigures
 from rlmm.snapshot.settings import SnapshotSettings
 from rlmm.telemetry.logs import LinesStatistics
 from tests.support import tree
@@ -45,7 +45,7 @@ from tests.support.http_servers import VERSION, process_of, showing
 if TYPE_CHECKING:
     import pytest
 
-    from rlmm.engines import Service, ServiceStatistics
+    from rlmm.engine.service import Service, ServiceStatistics
 
 PLACES = 3
 SETTINGS = EngineSettings(memory=ROOM, snapshot=SnapshotSettings(free_bytes_min=0))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.assignment import Assignment
 from rlmm.errors import Stopped
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.views.segment import segment_view
 from tests.support.builders import finished, partition_delete, segment_id, started, tp
@@ -19,7 +19,7 @@ from tests.support.http_servers import HttpClient, of, process_of, showing
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from rlmm.engine import Engine
+    from rlmm.engine.engine import Engine
     from rlmm.metadata.segment import SegmentMetadata
 
 PLACES = 3

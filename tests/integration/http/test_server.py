@@ -9,12 +9,12 @@ import threading
 import aiohttp
 import pytest
 
-from rlmm.access.door import Door
+from rlmm.access.authentication import Door
 from rlmm.access.settings import AccessSettings, TlsSettings
 from rlmm.errors import ConfigError
 from rlmm.http.server import HttpServer
 from rlmm.http.settings import HttpSettings
-from rlmm.http.sources import Sources
+from rlmm.metrics.served_state import Sources
 from tests.support.builders import segment_id, started
 from tests.support.engines import World, until, until_open
 from tests.support.http_servers import BEARER, VERSION, of, process_of, showing

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from rlmm.errors import Stopped
-from rlmm.metadata.codec.encoding import encode_any
+from rlmm.metadata.encoding import encode_any
 from tests.support.builders import segment_id, started, tp
 from tests.support.engines import World, until, until_open
 from tests.support.http_servers import BEARER, HttpClient, of, showing

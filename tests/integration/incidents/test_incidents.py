@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from rlmm.inspection.cluster import PartitionPlace, TopicFacts
-from rlmm.log.folder import TOPIC
+from rlmm.inspection.cluster_facts import PartitionPlace, TopicFacts
+from rlmm.log.files.log_folder import TOPIC
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.support.builders import delete_finished, delete_started, partition_delete, tp

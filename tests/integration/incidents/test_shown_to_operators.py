@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.cli.demo.service import DemoService
-from rlmm.inspection.cluster import PartitionOffsets, PartitionPlace, TopicFacts
+from rlmm.inspection.cluster_facts import PartitionOffsets, PartitionPlace, TopicFacts
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import SegmentState
+from rlmm_demo.world.service import DemoService
 from tests.support.builders import (
     TOPIC_ID,
     delete_finished,

@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from rlmm.inspection.cleaning import Cleaner
-from rlmm.inspection.happened import Happened
+from rlmm.inspection.event_record import Happened
+from rlmm.inspection.log_cleaner import Cleaner
 from rlmm.metadata.verdicts import APPLIED
 from rlmm.records.batch import Batch, walk
 from rlmm.records.records import Record

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.assignment import Assignment, place_of
-from rlmm.cli.asking import Looking
+from rlmm.cli.common.query_run import Looking
 from rlmm.errors import NotReady
+from rlmm.metadata.assignment import Assignment, place_of
 from tests.support.builders import finished, segment_id, started, tp
 from tests.support.engines import World, until, until_open
 from tests.support.kafka_sources import COUNT, NUMBERS
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.events import Event
     from rlmm.metadata.ids import SegmentId
-    from rlmm.sources.sidecar import SidecarSource
+    from rlmm.state_sources.sidecar_source import SidecarSource
     from tests.support.engines import World
 
 PLACE = 1

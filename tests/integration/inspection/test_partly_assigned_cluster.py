@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.assignment import Assignment, place_of
-from rlmm.cli.answers.lag import lag_answer, offsets_answer
-from rlmm.cli.answers.preflight import reassign_answer
-from rlmm.cli.asking import Looking
+from rlmm.cli.common.query_run import Looking
+from rlmm.cli.queries.lag_answer import lag_answer, offsets_answer
+from rlmm.cli.queries.preflight_answer import reassign_answer
 from rlmm.errors import NotReady
-from rlmm.inspection.cluster import LogDir, PartitionPlace, TopicFacts
-from rlmm.inspection.standing import NOT_ASSIGNED
+from rlmm.inspection.cluster_facts import LogDir, PartitionPlace, TopicFacts
+from rlmm.inspection.source_status import NOT_ASSIGNED
+from rlmm.metadata.assignment import Assignment, place_of
 from tests.support.builders import TOPIC_ID, finished, started, tp
 from tests.support.engines import until_open
 from tests.support.kafka_sources import COUNT

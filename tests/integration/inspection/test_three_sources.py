@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.demo.service import DemoService
-from rlmm.inspection.replaying import Bound, Replay
-from rlmm.log.files import FilesLog
+from rlmm.inspection.replay import Bound, Replay
+from rlmm.log.files.files_log import FilesLog
 from rlmm.metadata.verdicts import APPLIED, DUPLICATE, Applied, Rejected, RejectReason, Remark
+from rlmm_demo.world.service import DemoService
 from tests.support.inspected_questions import (
     OF_CLUSTER,
     WITHOUT_QUESTION,

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.cli.demo.service import DemoService
-from rlmm.log.folder import TOPIC
-from rlmm.sources.brokers import Brokers
-from rlmm.sources.opening import kafka_settings_of
-from rlmm.sources.settings import SourceSettings
+from rlmm.log.files.log_folder import TOPIC
+from rlmm.state_sources.brokers import Brokers
+from rlmm.state_sources.opening import kafka_settings_of
+from rlmm.state_sources.settings import SourceSettings
+from rlmm_demo.world.service import DemoService
 from tests.kafka.clients import create_topic, producer
 from tests.support.inspected_questions import OF_CLUSTER, questions
 from tests.support.shared_history import NOW_MS, PLACES, SharedHistory, TopicIds, write_folder

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.access.door import Door
+from rlmm.access.authentication import Door
 from rlmm.access.settings import AccessSettings, TlsSettings
 from rlmm.errors import ConfigError, NotPermitted, NotReady, SidecarUnavailable
 from tests.support.builders import finished, segment_id, started

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import LogNotPermitted
-from rlmm.log.folder import TOPIC
-from rlmm.sources.opening import kafka_settings_of
-from rlmm.sources.settings import SourceSettings
+from rlmm.log.files.log_folder import TOPIC
+from rlmm.state_sources.opening import kafka_settings_of
+from rlmm.state_sources.settings import SourceSettings
 from tests.kafka.clients import create_topic
 from tests.kafka.secured import Way
 from tests.support.three_sources import called, told

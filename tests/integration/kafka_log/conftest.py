@@ -13,7 +13,7 @@ from tests.support.blocking import nothing_blocks
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from rlmm.log.kafka.settings import KafkaSettings
+    from rlmm.kafka_client.settings import KafkaSettings
 
 __all__ = ["nothing_blocks", "open_log"]
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.log.kafka.settings import TOPIC, FetchPath
+from rlmm.kafka_client.settings import TOPIC, FetchPath
 from rlmm.log.protocol import Bounds
-from rlmm.metadata.codec import decode, encode
+from rlmm.metadata.decoding import decode
+from rlmm.metadata.encoding import encode
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metadata.partitioner import metadata_partition_for

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.log.files import FilesLog
-from rlmm.log.folder import TOPIC
+from rlmm.log.files.files_log import FilesLog
+from rlmm.log.files.log_folder import TOPIC
 from rlmm.log.protocol import Bounds, LogIdentity
-from rlmm.metadata.codec import encode
+from rlmm.metadata.encoding import encode
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.partition_log.settings import LogSettings

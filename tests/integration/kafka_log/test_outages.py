@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import AppendRefused, LogUnavailable
-from rlmm.log.kafka.settings import FetchPath
+from rlmm.kafka_client.settings import FetchPath
 from rlmm.log.protocol import Bounds
 from tests.conformance.log.under_test import read_until, settled, values_of
 from tests.support.kafka_logs import attempts_within, own_topic, settings_for

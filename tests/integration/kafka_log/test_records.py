@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from rlmm.log.kafka.settings import FetchPath
+from rlmm.kafka_client.settings import FetchPath
 from rlmm.log.protocol import Bounds
 from rlmm.records.batch import Batch, walk
 from rlmm.records.compression import Compression

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import AppendRefused, LogNotPermitted, LogUnavailable
-from rlmm.log.kafka.settings import FetchPath, SecurityProtocol, SecuritySettings
+from rlmm.kafka_client.settings import FetchPath, SecurityProtocol, SecuritySettings
 from rlmm.log.protocol import Bounds
 from tests.conformance.log.under_test import read_until
 from tests.kafka.clients import create_topic, produce
@@ -20,7 +20,7 @@ from tests.support.kafka_logs import attempts_within, own_topic, settings_for
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rlmm.log.kafka.settings import KafkaSettings
+    from rlmm.kafka_client.settings import KafkaSettings
     from tests.integration.kafka_log.conftest import OpenLog
     from tests.kafka.secured import SecuredKafka
 

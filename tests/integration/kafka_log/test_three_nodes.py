@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import AppendRefused, AppendUncertain, LogError, LogUnavailable
-from rlmm.log.kafka.settings import FetchPath
+from rlmm.kafka_client.settings import FetchPath
 from rlmm.log.protocol import Bounds
 from tests.conformance.log.under_test import read_until, values_of
 from tests.kafka.clients import create_topic, leader_of, until, wait_for_leader

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import ConfigError, LogRecreated, LogTruncated, LogUnavailable
-from rlmm.log.kafka.settings import FetchPath
+from rlmm.kafka_client.settings import FetchPath
 from rlmm.log.protocol import Bounds
 from tests.conformance.log.under_test import read_on, read_until, settled, values_of
 from tests.kafka.clients import create_topic, delete_topic, end_offsets, produce

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rlmm.base.log_context import bound
 from rlmm.errors import (
     AppendUncertain,
     InvalidArgument,
@@ -19,7 +20,6 @@ from rlmm.errors import (
     LogUnavailable,
     NotFound,
 )
-from rlmm.line_fields import bound
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import SyncPolicy
 from rlmm.telemetry.logs import set_up

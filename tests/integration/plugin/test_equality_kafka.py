@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.conformance.rules import Rule
-from rlmm.metadata.codec.encoding import encode_any
+from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metadata.partitioner import metadata_partition_for
+from rlmm_conformance.rules import Rule
 from tests.kafka.clients import PAUSE_S, produce, until
 from tests.kafka.node import kafka_id
 from tests.kafka.plugin import our_manager

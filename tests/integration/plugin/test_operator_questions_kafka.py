@@ -9,7 +9,7 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
-from rlmm.assignment import place_of
+from rlmm.metadata.assignment import place_of
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from tests.kafka.core_story import CoreStory
 from tests.kafka.tiered import METADATA_PARTITIONS

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.metadata.segment import SegmentMetadata
-from spark_tiering.keys import ObjectKind, object_keys
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
-from spark_tiering.layout.making import IndexesObject, LogObject
 from spark_tiering.layout.manifest import Manifest, describe, format_manifest
+from spark_tiering.layout.object_making import IndexesObject, LogObject
+from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.segment_reading.tiered import open_tiered
 from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.stores.content import BytesContent

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_tiering.keys import ObjectKind
 from spark_tiering.layout.manifest import Manifest
 from spark_tiering.layout.manifest_reading import parse_manifest
+from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.kafka.clients import consume, produce, until

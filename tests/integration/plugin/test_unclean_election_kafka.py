@@ -12,7 +12,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import OffsetOutOfRangeError
 
-from rlmm.metadata.codec.encoding import encode_any
+from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from tests.kafka.clients import produce, until

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.assignment import Assignment
 from rlmm.config.loading import load
-from rlmm.engine import EngineSettings
-from rlmm.engines import EnginePlan, Service, open_memory
+from rlmm.engine.engine import EngineSettings
+from rlmm.engine.service import EnginePlan, Service, open_memory
 from rlmm.errors import NotAssigned, NotReady, RlmmError
-from rlmm.log.memory import MemoryLogStatistics
+from rlmm.log.memory.memory_log import MemoryLogStatistics
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.ids import TopicIdPartition
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.segment import SegmentState
-from rlmm.planning import SNAPSHOT_FOLDER, plans_of
-from rlmm.service import serve
-from rlmm.snapshot.inspection import stored_below
+from rlmm.process.run import serve
+from rlmm.process.wiring import SNAPSHOT_FOLDER, plans_of
+from rlmm.snapshot.folder_check import stored_below
 from tests.kafka.clients import create_topic, produce, wait_for_leader
 from tests.kafka.cluster import Cluster
 from tests.kafka.tiered import METADATA_PARTITIONS, TIERED_TOPIC, TieredKafka

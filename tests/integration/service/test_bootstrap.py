@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.assignment import Assignment
-from rlmm.engine import EngineSettings
-from rlmm.engines import EnginePlan, open_kafka
+from rlmm.engine.engine import EngineSettings
+from rlmm.engine.service import EnginePlan, open_kafka
 from rlmm.errors import NotReady
-from rlmm.log.kafka.settings import KafkaSettings
+from rlmm.kafka_client.settings import KafkaSettings
+from rlmm.metadata.assignment import Assignment
+from rlmm.process.run import serve
 from rlmm.pump.settings import PumpSettings
-from rlmm.service import serve
 from tests.kafka.node import ReservedPort
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.support.builders import started, tp
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
-    from rlmm.engines import Service
+    from rlmm.engine.service import Service
     from tests.kafka.fixtures import FreshKafka
 
 BRIEFLY = ("--pump-bounds-timeout-ms", "200")

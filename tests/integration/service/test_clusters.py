@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.assignment import Assignment
 from rlmm.config.loading import load
-from rlmm.engine import EngineSettings
-from rlmm.engines import EnginePlan, OpenLog, Service
+from rlmm.engine.engine import EngineSettings
+from rlmm.engine.service import EnginePlan, OpenLog, Service
 from rlmm.errors import ConfigError, LogDamaged, Stopped, UnknownPartition
-from rlmm.log.folder import UNKNOWN_CLUSTER_ID
-from rlmm.log.memory import MemoryLog
-from rlmm.log.memory_topic import MemoryTopic
-from rlmm.planning import plans_of
+from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
+from rlmm.log.memory.memory_log import MemoryLog
+from rlmm.log.memory.topic import MemoryTopic
+from rlmm.metadata.assignment import Assignment
+from rlmm.process.wiring import plans_of
 from rlmm.pump.settings import PumpSettings
-from rlmm.snapshot.inspection import stored_below
+from rlmm.snapshot.folder_check import stored_below
 from rlmm.snapshot.settings import SnapshotSettings
 from tests.support.builders import finished, segment_id, started, tp
 from tests.support.engines import ROOM, until
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from rlmm.engine import Engine
+    from rlmm.engine.engine import Engine
     from rlmm.log.protocol import LogIdentity
 
 SETTINGS = EngineSettings(

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.assignment import Assignment
 from rlmm.config.loading import load
-from rlmm.engine import EngineSettings
-from rlmm.engines import EnginePlan, OpenLog, Service
-from rlmm.http.sources import Sources
-from rlmm.log.memory import MemoryLog
-from rlmm.log.memory_topic import MemoryTopic
-from rlmm.planning import plans_of
+from rlmm.engine.engine import EngineSettings
+from rlmm.engine.service import EnginePlan, OpenLog, Service
+from rlmm.log.memory.memory_log import MemoryLog
+from rlmm.log.memory.topic import MemoryTopic
+from rlmm.metadata.assignment import Assignment
+from rlmm.metrics.served_state import Sources
+from rlmm.process.wiring import plans_of
 from tests.support.engines import ROOM, until
 
 if TYPE_CHECKING:

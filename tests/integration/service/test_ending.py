@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.assignment import Assignment
-from rlmm.engine import EngineSettings
-from rlmm.engines import EnginePlan, OpenLog
+from rlmm.engine.engine import EngineSettings
+from rlmm.engine.service import EnginePlan, OpenLog
 from rlmm.errors import ConfigError, LogDamaged, PartFailed, Stopped, StopTimedOut
-from rlmm.log.memory import MemoryLog
-from rlmm.log.memory_topic import MemoryTopic
-from rlmm.log.script import LogScript
+from rlmm.log.memory.memory_log import MemoryLog
+from rlmm.log.memory.script import LogScript
+from rlmm.log.memory.topic import MemoryTopic
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.partitioner import metadata_partition_for
+from rlmm.process.run import serve
 from rlmm.pump.settings import PumpSettings
-from rlmm.service import serve
 from rlmm.snapshot.atomic import SnapshotDisk
-from rlmm.snapshot.inspection import stored_below
+from rlmm.snapshot.folder_check import stored_below
 from rlmm.snapshot.settings import SnapshotSettings
 from tests.support.builders import segment_id, started, tp
 from tests.support.engines import ROOM, until
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
     from pathlib import Path
 
-    from rlmm.engine import Engine
-    from rlmm.engines import Service
+    from rlmm.engine.engine import Engine
+    from rlmm.engine.service import Service
     from rlmm.metadata.ids import TopicIdPartition
 
 PLACES = 3

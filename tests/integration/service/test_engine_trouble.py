@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.engines import EnginePlan, OpenLog, Service
+from rlmm.engine.service import EnginePlan, OpenLog, Service
 from rlmm.errors import ConfigError, LogDamaged, Stopped
-from rlmm.log.memory import MemoryLog
-from rlmm.log.memory_topic import MemoryTopic
-from rlmm.service import serve
+from rlmm.log.memory.memory_log import MemoryLog
+from rlmm.log.memory.topic import MemoryTopic
+from rlmm.process.run import serve
 from rlmm.snapshot.writer import Flushed
 from tests.integration.service.test_clusters import DEADLINE_S, plan, ready, running
 from tests.support.engines import until
@@ -20,7 +20,7 @@ from tests.support.engines import until
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from rlmm.engine import Engine
+    from rlmm.engine.engine import Engine
 
 
 def refusing(name: str, error: Exception, before: Callable[[], Awaitable[object]]) -> EnginePlan:
@@ -131,7 +131,7 @@ async def test_service_when_the_snapshots_of_one_engine_hang_then_those_of_other
         flushed.append(name)
         return Flushed()
 
-    monkeypatch.setattr("rlmm.engine.Engine.flush", flush)
+    monkeypatch.setattr("rlmm.engine.engine.Engine.flush", flush)
     async with running(plan("one", MemoryTopic(1)), plan("two", MemoryTopic(1))) as (service, _):
         flushing = asyncio.create_task(service.flush())
         await until(lambda: flushed == ["two"], DEADLINE_S)

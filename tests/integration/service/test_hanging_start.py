@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm import service
-from rlmm.assignment import Assignment
-from rlmm.engines import EnginePlan, OpenLog, open_files
+from rlmm.base.folder_lock import snapshots_lock
+from rlmm.engine.service import EnginePlan, OpenLog, open_files
 from rlmm.errors import ConfigError, NotReady
-from rlmm.folder_lock import snapshots_lock
-from rlmm.log.memory import MemoryLog
-from rlmm.log.memory_topic import MemoryTopic
+from rlmm.log.memory.memory_log import MemoryLog
+from rlmm.log.memory.topic import MemoryTopic
+from rlmm.metadata.assignment import Assignment
 from rlmm.partition_log.settings import LogSettings
-from rlmm.service import serve
+from rlmm.process import run as service
+from rlmm.process.run import serve
 from tests.integration.http.test_process import get, url_of
 from tests.integration.service.test_ending import DEADLINE_S, SETTINGS, kept_positions
 from tests.support.builders import segment_id, started, tp
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
-    from rlmm.engines import Service
+    from rlmm.engine.service import Service
 
 PATIENCE_S = 240.0
 """What an end may take that is to take no time, however busy the machine is."""
@@ -166,7 +166,7 @@ async def test_f101_service_when_a_folder_of_snapshots_hangs_then_that_is_what_i
         with snapshots_lock(folder):
             yield
 
-    monkeypatch.setattr("rlmm.opening.snapshots_lock", slow)
+    monkeypatch.setattr("rlmm.engine.log_opening.snapshots_lock", slow)
     try:
         plan = replace(plan_of("hanging"), snapshots=tmp_path / "snapshots")
         async with begun(plan) as (found, task):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.cli.snapshot.asking import REPORT
-from rlmm.folder_lock import LOCK
-from rlmm.planning import SNAPSHOT_FOLDER
+from rlmm.base.folder_lock import LOCK
+from rlmm.cli.snapshot.service_requests import REPORT
+from rlmm.process.wiring import SNAPSHOT_FOLDER
 from tests.support.serving import DEADLINE_S, FOLDER, PLACES, READY, fill, serving
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ HANGING = """
 import asyncio
 from rlmm import service
 from rlmm.cli.main import main
-from rlmm.log.files import FilesLog
+from rlmm.log.files.files_log import FilesLog
 
 async def read(self, partition, position, **_):
     while True:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import LogUnavailable
-from spark_tiering.sources.settings import SidecarSettings
-from spark_tiering.sources.sidecar import SidecarSource
+from spark_tiering.segment_sources.settings import SidecarSettings
+from spark_tiering.segment_sources.sidecar import SidecarSource
 from tests.support.broker_logs import FIRST, NODE, PARTITION, write_example
 from tests.support.serving import FOLDER, serving
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.library import open_metadata
-from rlmm.snapshot.inspection import stored_below
+from rlmm.library.remote_log_metadata import open_metadata
+from rlmm.snapshot.folder_check import stored_below
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.support.builders import segment_id, started, tp
 from tests.support.serving import serving

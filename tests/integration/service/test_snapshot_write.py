@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
+from rlmm.base.folder_lock import LOCK, folder_lock, owner_pid
 from rlmm.cli.main import cli
-from rlmm.folder_lock import LOCK, folder_lock, owner_pid
-from rlmm.log.files import FilesLog
-from rlmm.metadata.codec import encode
+from rlmm.log.files.files_log import FilesLog
+from rlmm.metadata.encoding import encode
 from rlmm.metadata.partitioner import metadata_partition_for
-from rlmm.planning import LOG_FOLDER
+from rlmm.process.wiring import LOG_FOLDER
 from tests.support.builders import finished, segment_id, started, tp
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def test_write_when_the_owner_would_die_of_the_signal_then_does_not_send_it(
     data_dir: Path,
 ) -> None:
     """A holder that never said that it takes the signal is left alone, whoever it is."""
-    hold = "import sys; from pathlib import Path; from rlmm.folder_lock import folder_lock\n"
+    hold = "import sys; from pathlib import Path; from rlmm.base.folder_lock import folder_lock\n"
     hold += "with folder_lock(Path(sys.argv[1])): print(flush=True); sys.stdin.read()"
     with subprocess.Popen(
         [sys.executable, "-c", hold, str(data_dir)], stdin=subprocess.PIPE, stdout=subprocess.PIPE

@@ -9,11 +9,11 @@ import pytest
 
 from broker_adapter.address import UnixAddress
 from broker_adapter.client import RemoteLogMetadataClient
-from rlmm.assignment import Assignment
 from rlmm.errors import InvalidArgument, NotAssigned, NotReady
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.ids import Uuid
 from rlmm.sidecar import brokers
-from rlmm.sidecar.starts import SETTLE_S
+from rlmm.sidecar.broker_starts import SETTLE_S
 from tests.support.builders import tp
 from tests.support.engines import World, until
 from tests.support.frames import greeted, wire

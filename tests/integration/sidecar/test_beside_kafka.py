@@ -12,7 +12,7 @@ from broker_adapter.address import UnixAddress
 from broker_adapter.client import RemoteLogMetadataClient
 from broker_adapter.settings import ClientSettings
 from rlmm.errors import NotReady
-from rlmm.library import open_metadata
+from rlmm.library.remote_log_metadata import open_metadata
 from rlmm.log.kafka.kafka_log import KafkaLog
 from tests.integration.engine.conftest import QUICK
 from tests.kafka.secured import Way
@@ -23,7 +23,7 @@ from tests.support.sidecars import listening
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from rlmm.log.kafka.settings import KafkaSettings
+    from rlmm.kafka_client.settings import KafkaSettings
     from tests.kafka.secured import SecuredKafka
     from tests.kafka.tiered import TieredKafka
 

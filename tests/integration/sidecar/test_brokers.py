@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.assignment import Assignment
 from rlmm.errors import NotAssigned, NotReady, Superseded, TooBusy, UnknownPartition
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.ids import Uuid
 from rlmm.wire.values import segment_value
 from tests.support.builders import finished, segment_id, started, tp
@@ -19,7 +19,7 @@ from tests.support.sidecars import listening
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from rlmm.engine import Engine
+    from rlmm.engine.engine import Engine
     from tests.support.sidecars import Listening
 
 PLACES = 3

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm import own_thread
-from rlmm.assignment import Assignment
-from rlmm.engine import EngineSettings
-from rlmm.engines import EnginePlan, OpenLog, Service
+from rlmm.base import own_thread
+from rlmm.engine.engine import EngineSettings
+from rlmm.engine.service import EnginePlan, OpenLog, Service
 from rlmm.errors import ConfigError, InvalidArgument, NotReady, WrongCluster
-from rlmm.log.memory import MemoryLog
-from rlmm.log.memory_topic import MemoryTopic
+from rlmm.log.memory.memory_log import MemoryLog
+from rlmm.log.memory.topic import MemoryTopic
+from rlmm.metadata.assignment import Assignment
+from rlmm.sidecar.cluster_discovery import ProcessEngines, require_no_tables
+from rlmm.sidecar.cluster_file import LEARNED_FILE, read_learned
 from rlmm.sidecar.clusters import Clusters
-from rlmm.sidecar.learned import LEARNED_FILE, read_learned
-from rlmm.sidecar.learning import ProcessEngines, require_no_tables
 from tests.support.builders import tp
 from tests.support.engines import ROOM, World, until, until_open
 from tests.support.frames import connected, greeted, wire

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm import own_thread
+from rlmm.base import own_thread
 from rlmm.errors import ConfigError, FolderInUse, Stopped
 from rlmm.sidecar import listener
 from rlmm.sidecar.settings import SOCKET_NAME

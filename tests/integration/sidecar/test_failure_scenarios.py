@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.assignment import Assignment
-from rlmm.engine import EngineSettings
+from rlmm.engine.engine import EngineSettings
 from rlmm.errors import NotReady, PumpFailed, RlmmError, Stopped, UnknownPartition
-from rlmm.metadata.codec.encoding import encode_any
+from rlmm.metadata.assignment import Assignment
+from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.pump.settings import PumpSettings
 from tests.support.builders import finished, segment_id, started
@@ -23,7 +23,7 @@ from tests.support.sidecars import listening
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from rlmm.engine import Engine
+    from rlmm.engine.engine import Engine
     from rlmm.metadata.report import Report
     from rlmm.records.record_set import RecordSet
     from tests.support.frames import FrameClient

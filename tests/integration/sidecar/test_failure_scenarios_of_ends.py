@@ -10,8 +10,8 @@ import pytest
 from broker_adapter.address import UnixAddress
 from broker_adapter.client import RemoteLogMetadataClient
 from broker_adapter.settings import ClientSettings
-from rlmm.assignment import Assignment
 from rlmm.errors import AssignmentLost, NotAssigned, PumpFailed, SidecarUnavailable, Stopped
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.wire.values import segment_value
 from tests.support.builders import segment_id, started

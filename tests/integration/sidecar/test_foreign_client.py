@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.assignment import Assignment
+from rlmm.metadata.assignment import Assignment
 from tests.support.engines import World
 from tests.support.foreign import story
 from tests.support.foreign.running import SOURCE, java, run_client

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.assignment import Assignment
 from rlmm.errors import (
     InvalidArgument,
     NotAssigned,
@@ -18,10 +17,11 @@ from rlmm.errors import (
     TooBusy,
     UnknownPartition,
 )
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
-from rlmm.sidecar import looking
-from rlmm.wire.looking import read_image_head
+from rlmm.sidecar import operator_queries as looking
+from rlmm.wire.operator_queries import read_image_head
 from rlmm.wire.values import segment_value
 from tests.support.builders import finished, partition_delete, segment_id, started, tp
 from tests.support.engines import World, until, until_open
@@ -32,7 +32,7 @@ from tests.support.virtual_time import leap
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from rlmm.engine import Engine
+    from rlmm.engine.engine import Engine
     from rlmm.metadata.ids import TopicIdPartition
 
 ORDERS = tp("orders", 7)

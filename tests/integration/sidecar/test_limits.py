@@ -22,7 +22,7 @@ from tests.support.sidecars import listening
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from rlmm.engine import Engine
+    from rlmm.engine.engine import Engine
     from tests.support.sidecars import Listening
 
 PLACES = 2

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.assignment import Assignment
 from rlmm.errors import InvalidArgument, NotAssigned, NotReady
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
-from rlmm.sidecar import looking
-from rlmm.wire.looking import read_summary_page
+from rlmm.sidecar import operator_queries as looking
+from rlmm.wire.operator_queries import read_summary_page
 from tests.support.builders import (
     delete_started,
     finished,
@@ -27,9 +27,9 @@ from tests.support.sidecars import RoleDoor, listening
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rlmm.engine import Engine
+    from rlmm.engine.engine import Engine
     from rlmm.metadata.ids import TopicIdPartition
-    from rlmm.wire.looking import Summary
+    from rlmm.wire.operator_queries import Summary
 
 MARKED = PartitionDeleteState.DELETE_PARTITION_MARKED
 FINISHED = PartitionDeleteState.DELETE_PARTITION_FINISHED

@@ -18,11 +18,11 @@ from rlmm.errors import (
     RlmmError,
     TooBusy,
 )
-from rlmm.log.memory import MemoryLog
-from rlmm.metadata.codec.encoding import encode
+from rlmm.log.memory.memory_log import MemoryLog
+from rlmm.metadata.encoding import encode
 from rlmm.metadata.ids import Uuid
-from rlmm.sidecar import history
-from rlmm.wire.looking import (
+from rlmm.sidecar import log_queries as history
+from rlmm.wire.operator_queries import (
     PIECE_BYTES_MAX,
     LogEnds,
     LogPiece,
@@ -37,7 +37,7 @@ from tests.support.sidecars import Listening, RoleDoor, listening
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from rlmm.engine import Engine
+    from rlmm.engine.engine import Engine
     from rlmm.records.record_set import RecordSet
 
 ORDERS = tp("orders", 7)

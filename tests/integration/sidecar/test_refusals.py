@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from rlmm.assignment import Assignment
 from rlmm.errors import (
     EventRejected,
     InvalidArgument,
@@ -17,6 +16,7 @@ from rlmm.errors import (
     UnknownMethod,
     UnknownPartition,
 )
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from rlmm.wire.values import delete_value, segment_value, update_value
 from tests.support.builders import (

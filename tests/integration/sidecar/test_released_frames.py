@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.assignment import Assignment
+from rlmm.metadata.assignment import Assignment
 from rlmm.wire import hello
 from rlmm.wire.messages import request_frame
 from tests.support import tree

@@ -13,7 +13,7 @@ from tests.support.frames import connected, wire
 from tests.support.sidecars import FixedEngines, RoleDoor, listening
 
 if TYPE_CHECKING:
-    from rlmm.engine import Engine
+    from rlmm.engine.engine import Engine
 
 ORDERS = tp("orders", 7)
 

@@ -9,9 +9,9 @@ import pytest
 
 from broker_adapter.address import UnixAddress
 from broker_adapter.client import RemoteLogMetadataClient
-from rlmm.assignment import Assignment
 from rlmm.errors import NotReady, RlmmError, TooBusy
-from rlmm.sidecar.waiting import KEPT_BYTES, KEPT_FACTOR
+from rlmm.metadata.assignment import Assignment
+from rlmm.sidecar.waiting_requests import KEPT_BYTES, KEPT_FACTOR
 from rlmm.wire.framing import HEAD_BYTES
 from rlmm.wire.messages import request_frame
 from rlmm.wire.values import segment_value

@@ -17,13 +17,13 @@ from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from spark_tiering.adopt.adoption import adopt
 from spark_tiering.adopt.outcomes import Refusal, Standing
-from spark_tiering.jobs.job_store import Topic
-from spark_tiering.plan.reasons import LeftOut, Mode
-from spark_tiering.plan.rules import Filters
-from spark_tiering.run.fates import Fate
-from spark_tiering.run.job import make_job_plan, run_job
-from spark_tiering.run.life import open_life
-from spark_tiering.run.surroundings import open_surroundings
+from spark_tiering.copy_job.job import make_job_plan, run_job
+from spark_tiering.copy_job.job_lease import open_life
+from spark_tiering.copy_job.receipts import Fate
+from spark_tiering.copy_job.wiring import open_surroundings
+from spark_tiering.copy_plan.reasons import LeftOut, Mode
+from spark_tiering.copy_plan.rules import Filters
+from spark_tiering.job_registry.job_store import Topic
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
 from tests.kafka.clients import create_topic, produce, until
 from tests.kafka.node import PATIENT

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.partition_log.names import LOG, segment_file
 from spark_tiering.adopt.outcomes import Standing
-from spark_tiering.run.fates import Fate
-from spark_tiering.segments.listing import TXN_INDEX
+from spark_tiering.copy_job.receipts import Fate
+from spark_tiering.segments.segment_listing import TXN_INDEX
 from tests.integration.spark_tiering.test_segments_of_kafka import (
     TOPIC,
     write_everything,

@@ -13,18 +13,18 @@ from click.testing import CliRunner
 
 from rlmm.cli.main import cli
 from rlmm.errors import ConfigError
-from rlmm.log.files import FilesLog
-from rlmm.log.folder import TOPIC
+from rlmm.log.files.files_log import FilesLog
+from rlmm.log.files.log_folder import TOPIC
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.records.records import Record
 from rlmm.records.writer import build_batch
-from spark_tiering.care.backup import importing
-from spark_tiering.care.backup.files import open_backup, writing
-from spark_tiering.care.backup.importing import import_backup
-from spark_tiering.care.backup.progress import BackupMeter
-from spark_tiering.care.backup.rows import Extent, Row
-from spark_tiering.care.opening import open_tier
-from spark_tiering.care.request import CareRequest
+from spark_tiering.maintenance.backup import import_ as importing
+from spark_tiering.maintenance.backup.files import open_backup, writing
+from spark_tiering.maintenance.backup.import_ import import_backup
+from spark_tiering.maintenance.backup.progress import BackupMeter
+from spark_tiering.maintenance.backup.rows import Extent, Row
+from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
 from tests.support.builders import finished, segment_id, started, tp
 from tests.support.served_metadata import ServedMetadata

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from aiokafka import AIOKafkaProducer
 
+from rlmm.base.loop_thread import LoopThread
 from rlmm.errors import ConfigError
 from rlmm.log.kafka.kafka_log import KafkaLog
-from rlmm.metadata.codec.encoding import encode
-from spark_tiering.care.backup import importing
-from spark_tiering.care.backup.exporting import export_backup
-from spark_tiering.care.backup.files import open_backup, writing
-from spark_tiering.care.backup.importing import import_backup
-from spark_tiering.care.backup.rows import Extent, Header, Row
-from spark_tiering.care.opening import open_tier
-from spark_tiering.care.rebuild.applying import apply
-from spark_tiering.care.rebuild.building import RebuildOptions, rebuild
-from spark_tiering.care.request import CareRequest
-from spark_tiering.care.tier import TierLog
-from spark_tiering.loop_thread import LoopThread
+from rlmm.metadata.encoding import encode
+from spark_tiering.maintenance.backup import import_ as importing
+from spark_tiering.maintenance.backup.export import export_backup
+from spark_tiering.maintenance.backup.files import open_backup, writing
+from spark_tiering.maintenance.backup.import_ import import_backup
+from spark_tiering.maintenance.backup.rows import Extent, Header, Row
+from spark_tiering.maintenance.rebuild.apply import apply
+from spark_tiering.maintenance.rebuild.rebuild import RebuildOptions, rebuild
+from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.tier import TierLog
+from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.tier_metadata.embedded import kafka_settings
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
@@ -34,8 +34,8 @@ from tests.support.metadata_accesses import opened
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spark_tiering.care.backup.report import ExportReport
-    from spark_tiering.care.tier import Tier
+    from spark_tiering.maintenance.backup.report import ExportReport
+    from spark_tiering.maintenance.tier import Tier
     from tests.kafka.tiered import TieredKafka
 
 COUNT = 3

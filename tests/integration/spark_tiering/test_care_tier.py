@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.assignment import Assignment
 from rlmm.errors import ConfigError
-from rlmm.sources.settings import SourceSettings
-from spark_tiering.care.opening import open_tier
-from spark_tiering.care.request import CareRequest
-from spark_tiering.plan.rules import Filters
+from rlmm.metadata.assignment import Assignment
+from rlmm.state_sources.settings import SourceSettings
+from spark_tiering.copy_plan.rules import Filters
+from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.wiring import open_tier
 from tests.support.builders import finished, segment_id, started, tp
 from tests.support.engines import World
 from tests.support.metadata_accesses import serving

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import ConfigError
-from spark_tiering.plan.inputs import ObjectsFound
-from spark_tiering.segments.folder import LogFolder
+from spark_tiering.copy_plan.inputs import ObjectsFound
+from spark_tiering.executor.object_check import look
+from spark_tiering.executor.segment_inspection import inspect_task
+from spark_tiering.executor.tasks import CopyOptions, InspectTask, Outcome
+from spark_tiering.segments.log_folder import LogFolder
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
-from spark_tiering.work.inspecting import inspect_task
-from spark_tiering.work.looking import look
-from spark_tiering.work.tasks import CopyOptions, InspectTask, Outcome
 from tests.support.copy_tasks import (
     ORDERS,
     PLAIN,
@@ -31,7 +31,7 @@ from tests.support.segments import MemoryFiles, changed, example_partition
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spark_tiering.segments.files import FileFacts
+    from spark_tiering.segments.partition_files import FileFacts
 
 EXAMPLE = example_partition()
 LOG = SECOND.file(".log")

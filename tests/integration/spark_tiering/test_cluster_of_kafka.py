@@ -9,12 +9,12 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from rlmm.errors import ConfigError, LogNotPermitted
-from rlmm.log.kafka.metadata_api import EARLIEST, EARLIEST_LOCAL, LATEST, LATEST_TIERED
+from rlmm.kafka_messages.metadata import EARLIEST, EARLIEST_LOCAL, LATEST, LATEST_TIERED
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
-from spark_tiering.sources.cluster import Setting, TierCluster
-from spark_tiering.sources.logdir import LogDirSource
-from spark_tiering.sources.settings import LogDirSettings
-from spark_tiering.sources.survey import survey
+from spark_tiering.segment_sources.cluster import Setting, TierCluster
+from spark_tiering.segment_sources.logdir import LogDirSource
+from spark_tiering.segment_sources.settings import LogDirSettings
+from spark_tiering.segment_sources.survey import survey
 from tests.kafka.clients import create_topic, delete_topic, produce, until
 from tests.kafka.secured import ALLOWED, POWERLESS, Way
 from tests.support.kafka_logs import delete_records, own_topic

@@ -12,15 +12,15 @@ from aiokafka import AIOKafkaProducer
 from rlmm.metadata.segment import SegmentState
 from rlmm.partition_log.checkpoints import Unreadable, parse_offsets
 from rlmm.partition_log.names import LOG, TopicPartition
-from spark_tiering.engines.in_process import InProcess
-from spark_tiering.plan.reasons import LeftOut, Mode
-from spark_tiering.plan.rules import Filters
-from spark_tiering.run.hindrances import hindrances
-from spark_tiering.run.job import make_job_plan, run_job
-from spark_tiering.run.request import ClusterAccess, JobRequest
-from spark_tiering.run.surroundings import open_surroundings
-from spark_tiering.segments.listing import list_segments
-from spark_tiering.sources.settings import LogDirSettings
+from spark_tiering.copy_job.job import make_job_plan, run_job
+from spark_tiering.copy_job.request import ClusterAccess, JobRequest
+from spark_tiering.copy_job.source_problems import hindrances
+from spark_tiering.copy_job.wiring import open_surroundings
+from spark_tiering.copy_plan.reasons import LeftOut, Mode
+from spark_tiering.copy_plan.rules import Filters
+from spark_tiering.execution.in_process import InProcess
+from spark_tiering.segment_sources.settings import LogDirSettings
+from spark_tiering.segments.segment_listing import list_segments
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
 from tests.kafka.clients import create_topic, until
@@ -29,7 +29,7 @@ from tests.support.kafka_logs import own_topic
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spark_tiering.plan.planned import CopyPlan
+    from spark_tiering.copy_plan.plan import CopyPlan
     from tests.kafka.login import Login
     from tests.kafka.tiered import TieredKafka
 

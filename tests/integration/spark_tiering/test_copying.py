@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spark_tiering.keys import ObjectKind, object_key, object_keys
+from spark_tiering.copy_plan.inputs import ObjectsFound
+from spark_tiering.copy_plan.reasons import Action
+from spark_tiering.executor.object_check import look, read_manifest
+from spark_tiering.executor.segment_copy import copy_segment
+from spark_tiering.executor.tasks import CopyOptions, Outcome
 from spark_tiering.layout.manifest import Manifest, SegmentDescription
-from spark_tiering.plan.inputs import ObjectsFound
-from spark_tiering.plan.reasons import Action
-from spark_tiering.segments.folder import LogFolder
-from spark_tiering.segments.inspection import InspectionRules
-from spark_tiering.segments.listing import ListedSegment, list_segments
+from spark_tiering.layout.object_names import ObjectKind, object_key, object_keys
+from spark_tiering.segments.log_folder import LogFolder
+from spark_tiering.segments.segment_inspection import InspectionRules
+from spark_tiering.segments.segment_listing import ListedSegment, list_segments
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import process_store
-from spark_tiering.work.copying import copy_segment
-from spark_tiering.work.looking import look, read_manifest
-from spark_tiering.work.tasks import CopyOptions, Outcome
 from tests.support.copy_tasks import (
     FIRST,
     PLAIN,
@@ -39,9 +39,9 @@ from tests.support.segments import MemoryFiles, changed, example_partition, reco
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from spark_tiering.executor.tasks import CopyTask
     from spark_tiering.stores.content import Content, Stream
-    from spark_tiering.stores.outcomes import PutOutcome
-    from spark_tiering.work.tasks import CopyTask
+    from spark_tiering.stores.results import PutOutcome
 
 EXAMPLE = example_partition()
 LOG = SECOND.file(".log")

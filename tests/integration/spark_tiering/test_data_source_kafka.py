@@ -15,11 +15,11 @@ from aiokafka import AIOKafkaProducer
 
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
-from spark_tiering.segments.folder import LogFolder
-from spark_tiering.segments.inspection import InspectionRules
-from spark_tiering.segments.parts import Made
-from spark_tiering.sources.logdir import LogDirSource
-from spark_tiering.sources.settings import LogDirSettings
+from spark_tiering.segment_sources.logdir import LogDirSource
+from spark_tiering.segment_sources.settings import LogDirSettings
+from spark_tiering.segments.log_folder import LogFolder
+from spark_tiering.segments.segment_inspection import InspectionRules
+from spark_tiering.segments.segment_parts import Made
 from spark_tiering.storage import Copied, TierStorage
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings

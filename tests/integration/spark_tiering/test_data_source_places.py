@@ -14,16 +14,16 @@ import pytest
 from rlmm.errors import ConfigError, DataLost
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.care.opening import open_tier
-from spark_tiering.care.request import CareRequest
 from spark_tiering.data_source.extents import LogFile
 from spark_tiering.data_source.options import parse_options
 from spark_tiering.data_source.query_planning import QueryPlanner
-from spark_tiering.frozen.document import format_plan
-from spark_tiering.frozen.parquet import format_parquet
-from spark_tiering.frozen.question import Bounds
-from spark_tiering.keys import ObjectKind
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
+from spark_tiering.layout.object_names import ObjectKind
+from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.wiring import open_tier
+from spark_tiering.read_plan.document import format_plan
+from spark_tiering.read_plan.parquet import format_parquet
+from spark_tiering.read_plan.question import Bounds
 from spark_tiering.tier_metadata.opening import open_metadata_access
 from tests.support.data_reading import planned, rows_read
 from tests.support.read_tiers import (

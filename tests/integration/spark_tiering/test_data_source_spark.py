@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.errors import RlmmError
-from spark_tiering.engines.causes import cause_of
-from spark_tiering.engines.session import open_session
-from spark_tiering.engines.settings import EngineSettings
-from spark_tiering.frozen.document import format_plan
-from spark_tiering.frozen.manifest_units import Told
-from spark_tiering.frozen.question import Question
-from spark_tiering.frozen.tier_plans import plan_of_manifests
-from spark_tiering.keys import ObjectKind, object_keys
+from spark_tiering.execution.failure_causes import cause_of
+from spark_tiering.execution.session import open_session
+from spark_tiering.execution.settings import EngineSettings
+from spark_tiering.layout.object_names import ObjectKind, object_keys
+from spark_tiering.read_plan.document import format_plan
+from spark_tiering.read_plan.manifest_units import Told
+from spark_tiering.read_plan.question import Question
+from spark_tiering.read_plan.tier_plans import plan_of_manifests
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.s3 import S3Store

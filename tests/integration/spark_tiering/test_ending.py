@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import StoreUnavailable, StoreUnsuitable
-from spark_tiering.keys import ObjectKind, main_key, object_keys
-from spark_tiering.plan.inputs import ObjectsFound
+from spark_tiering.copy_plan.inputs import ObjectsFound
+from spark_tiering.executor.object_check import examine, look
+from spark_tiering.executor.object_deletion import delete_objects
+from spark_tiering.layout.object_names import ObjectKind, main_key, object_keys
 from spark_tiering.stores.content import BytesContent
-from spark_tiering.work.ending import delete_objects
-from spark_tiering.work.looking import examine, look
 from tests.support.builders import segment_id
 from tests.support.copy_tasks import FIRST, ORDERS, PREFIX, SECOND, copy_task, run
 from tests.support.object_places import Folder, Place, known_as, stub_bucket

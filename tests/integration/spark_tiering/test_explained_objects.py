@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.answers.explain import Asking, explain_answer
-from rlmm.cli.tier.objects import StoreAsked, checked_of
+from rlmm.cli.queries.explain_answer import Asking, explain_answer
+from rlmm.cli.tier_common.object_check import StoreAsked, checked_of
 from rlmm.errors import ConfigError
-from rlmm.inspection.explain_kinds import OBJECT_UNKNOWN
-from rlmm.inspection.selection import parse_position
+from rlmm.inspection.explain_findings import OBJECT_UNKNOWN
+from rlmm.inspection.selectors import parse_position
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.keys import ObjectKind, object_keys
-from spark_tiering.plan.inputs import ObjectsFound
+from spark_tiering.copy_plan.inputs import ObjectsFound
+from spark_tiering.executor.object_check import Seen
+from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import open_store
-from spark_tiering.stores.outcomes import ObjectFacts
+from spark_tiering.stores.results import ObjectFacts
 from spark_tiering.stores.s3_settings import S3Settings
-from spark_tiering.work.looking import Seen
 from tests.support.copy_tasks import ORDERS, PREFIX, ZSTD, copy_task, run
 from tests.support.inspecting import History
 from tests.support.looking import document_of, looking_at, printed

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from rlmm.cli.demo.service import DemoService
 from rlmm.cli.main import cli
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.frozen.plan_files import require_plan
-from spark_tiering.frozen.tokens import parse_token
+from rlmm_demo.world.service import DemoService
+from spark_tiering.read_plan.plan_files import require_plan
+from spark_tiering.read_plan.tokens import parse_token
 from spark_tiering.tier_metadata.opening import open_metadata_access
 from tests.support.shared_history import START_MS, STEP_MS, SharedHistory, write_folder
 from tests.support.tier_command import Command, forget_environment, trees

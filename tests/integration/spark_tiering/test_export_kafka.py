@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from rlmm.cli.demo.service import DemoService
 from rlmm.cli.main import cli
-from spark_tiering.frozen.plan_files import require_plan
+from rlmm_demo.world.service import DemoService
+from spark_tiering.read_plan.plan_files import require_plan
 from tests.kafka.clients import produce
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.kafka.tools import METADATA_TOPIC

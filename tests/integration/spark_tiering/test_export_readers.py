@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 from pyspark.sql import functions as sf
 
-from spark_tiering.frozen.document import format_plan
-from spark_tiering.frozen.manifest_units import Told
-from spark_tiering.frozen.parquet import format_parquet
-from spark_tiering.frozen.question import Bounds, Facts, Question
-from spark_tiering.frozen.tier_plans import plan_of_manifests
+from spark_tiering.executor.tasks import CopyOptions
+from spark_tiering.read_plan.document import format_plan
+from spark_tiering.read_plan.manifest_units import Told
+from spark_tiering.read_plan.parquet import format_parquet
+from spark_tiering.read_plan.question import Bounds, Facts, Question
+from spark_tiering.read_plan.tier_plans import plan_of_manifests
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import open_store
-from spark_tiering.work.tasks import CopyOptions
 from tests.support import tree
 from tests.support.frozen_states import STARTED, plan_of, segment, shard_with
 from tests.support.written_logs import WrittenLog

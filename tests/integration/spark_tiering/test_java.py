@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import EngineUnfit
-from spark_tiering.engines.java import MODULE_ARGUMENT, default_cache, find_java
+from spark_tiering.execution.java import MODULE_ARGUMENT, default_cache, find_java
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,13 +9,13 @@ import pytest
 from rlmm.errors import EngineUnfit
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.plan.reasons import Action, LeftOut
-from spark_tiering.plan.rules import Budgets, Filters
-from spark_tiering.run.fates import Fate
-from spark_tiering.run.job import run_job
-from spark_tiering.segments.folder import LogFolder
-from spark_tiering.work.ending import delete_objects
-from spark_tiering.work.tasks import CopyTask, Outcome
+from spark_tiering.copy_job.job import run_job
+from spark_tiering.copy_job.receipts import Fate
+from spark_tiering.copy_plan.reasons import Action, LeftOut
+from spark_tiering.copy_plan.rules import Budgets, Filters
+from spark_tiering.executor.object_deletion import delete_objects
+from spark_tiering.executor.tasks import CopyTask, Outcome
+from spark_tiering.segments.log_folder import LogFolder
 from tests.support.copy_tasks import SECOND
 from tests.support.tier_places import (
     ORDERS,
@@ -30,9 +30,9 @@ from tests.support.tier_places import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spark_tiering.run.report import JobReport
-    from spark_tiering.run.surroundings import Surroundings
-    from spark_tiering.work.tasks import CopyOptions
+    from spark_tiering.copy_job.report import JobReport
+    from spark_tiering.copy_job.wiring import Surroundings
+    from spark_tiering.executor.tasks import CopyOptions
 
 CS, CF, DS, DF = SegmentState
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.assignment import Assignment
 from rlmm.errors import LogUnavailable, NotAssigned, NotReady, SidecarUnavailable, TopicBusy
-from rlmm.log.memory_partition import AppendOutcome
+from rlmm.log.memory.partition import AppendOutcome
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.plan.reasons import Action, LeftOut
-from spark_tiering.run.fates import Fate
-from spark_tiering.run.job import run_job
-from spark_tiering.run.request import Waits
+from spark_tiering.copy_job.job import run_job
+from spark_tiering.copy_job.receipts import Fate
+from spark_tiering.copy_job.request import Waits
+from spark_tiering.copy_plan.reasons import Action, LeftOut
 from tests.support.served_metadata import ServedMetadata
 from tests.support.tier_places import (
     JOBS,
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from rlmm.log.script import LogScript
+    from rlmm.log.memory.script import LogScript
     from rlmm.metadata.ids import TopicIdPartition
-    from spark_tiering.run.report import JobReport
-    from spark_tiering.work.tasks import CopyTask
+    from spark_tiering.copy_job.report import JobReport
+    from spark_tiering.executor.tasks import CopyTask
 
 CF = SegmentState.COPY_SEGMENT_FINISHED
 HURRIED = Waits(publish_s=3.0, ready_s=4.0, unit_s=60.0)

@@ -14,13 +14,13 @@ from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import SegmentState
 from rlmm.partition_log.checkpoints import format_offsets
 from rlmm.partition_log.names import TopicPartition
-from spark_tiering.plan.document import format_plan
-from spark_tiering.plan.planned import CopyPlan
-from spark_tiering.plan.reading import parse_plan
-from spark_tiering.plan.reasons import Mode, Stale
-from spark_tiering.plan.rules import Budgets
-from spark_tiering.run.fates import Fate
-from spark_tiering.run.job import run_job
+from spark_tiering.copy_job.job import run_job
+from spark_tiering.copy_job.receipts import Fate
+from spark_tiering.copy_plan.document import format_plan
+from spark_tiering.copy_plan.document_reading import parse_plan
+from spark_tiering.copy_plan.plan import CopyPlan
+from spark_tiering.copy_plan.reasons import Mode, Stale
+from spark_tiering.copy_plan.rules import Budgets
 from tests.support.builders import started
 from tests.support.copy_tasks import SECOND
 from tests.support.plans import copied

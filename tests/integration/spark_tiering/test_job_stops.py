@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.errors import StoreUnavailable
-from spark_tiering.jobs.records import Records
-from spark_tiering.run import stopping
-from spark_tiering.run.fates import Fate
-from spark_tiering.run.job import run_job
-from spark_tiering.work import pausing
+from spark_tiering.copy_job import stop_signals as stopping
+from spark_tiering.copy_job.job import run_job
+from spark_tiering.copy_job.receipts import Fate
+from spark_tiering.executor import stop_mark as pausing
+from spark_tiering.job_registry.records import Records
 from tests.support.tier_places import JOBS, TierPlace, WatchedUnits, states
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spark_tiering.run.report import JobReport
-    from spark_tiering.work.tasks import CopyResult, CopyTask
+    from spark_tiering.copy_job.report import JobReport
+    from spark_tiering.executor.tasks import CopyResult, CopyTask
 
 
 @pytest.fixture

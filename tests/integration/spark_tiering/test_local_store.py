@@ -19,7 +19,7 @@ from rlmm.errors import (
 from spark_tiering.stores.local import WRITING, LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import open_store, parse_store, process_store
-from spark_tiering.stores.outcomes import Refusal, Refused, Unknown, Written
+from spark_tiering.stores.results import Refusal, Refused, Unknown, Written
 from spark_tiering.stores.s3 import S3Store
 from spark_tiering.stores.s3_settings import S3Settings
 from tests.support.object_places import bytes_of, content

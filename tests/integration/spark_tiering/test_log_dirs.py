@@ -12,14 +12,14 @@ import pytest
 from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable
 from rlmm.metadata.ids import TopicIdPartition
 from rlmm.partition_log.names import PARTITION_METADATA, TopicPartition
-from spark_tiering.sources.opening import open_source
-from spark_tiering.sources.protocol import OWN_TOPICS, UNKNOWN_TOPIC_ID
-from spark_tiering.sources.settings import LogDirSettings
-from spark_tiering.sources.survey import survey
+from spark_tiering.segment_sources.opening import open_source
+from spark_tiering.segment_sources.protocol import OWN_TOPICS, UNKNOWN_TOPIC_ID
+from spark_tiering.segment_sources.settings import LogDirSettings
+from spark_tiering.segment_sources.survey import survey
 from tests.support.log_dirs import CLUSTER_ID, TOPIC_ID, add_partition, make_log_dir
 
 if TYPE_CHECKING:
-    from spark_tiering.sources.protocol import FoundPartition, Unusable
+    from spark_tiering.segment_sources.protocol import FoundPartition, Unusable
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ import pytest
 
 from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable
 from spark_tiering.segments.findings import FindingKind, SegmentPart
-from spark_tiering.segments.folder import LogFolder
-from spark_tiering.segments.inspection import inspect_segment
-from spark_tiering.segments.listing import list_segments
+from spark_tiering.segments.log_folder import LogFolder
+from spark_tiering.segments.segment_inspection import inspect_segment
+from spark_tiering.segments.segment_listing import list_segments
 from tests.support.segments import example_partition, inspect_all
 from tests.support.tree import ROOT
 

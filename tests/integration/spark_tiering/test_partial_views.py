@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.assignment import Assignment
 from rlmm.errors import NotReady
+from rlmm.metadata.assignment import Assignment
 from tests.support.data_reading import rows_read
 from tests.support.read_tiers import tier_in, usual_log
 from tests.support.served_metadata import PLACES, ServedMetadata

@@ -12,12 +12,12 @@ from click.testing import CliRunner
 
 from rlmm.cli.main import cli
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
-from spark_tiering.care.opening import open_tier
-from spark_tiering.care.rebuild.building import RebuildOptions, rebuild
-from spark_tiering.care.rebuild.deciding import Fate
-from spark_tiering.care.rebuild.document import entry_of
-from spark_tiering.care.request import CareRequest
-from spark_tiering.keys import ObjectKind
+from spark_tiering.layout.object_names import ObjectKind
+from spark_tiering.maintenance.rebuild.decision import Fate
+from spark_tiering.maintenance.rebuild.document import entry_of
+from spark_tiering.maintenance.rebuild.rebuild import RebuildOptions, rebuild
+from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.bucket_sets import put_set, whole_segment
 from tests.support.builders import delete_finished, delete_started, partition_delete

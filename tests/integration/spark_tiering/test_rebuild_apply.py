@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 from rlmm.cli.main import cli
-from spark_tiering.care.opening import open_tier
-from spark_tiering.care.rebuild.document import entry_of
-from spark_tiering.care.rebuild.progress import RebuildMeter
-from spark_tiering.care.request import CareRequest
+from spark_tiering.maintenance.rebuild.document import entry_of
+from spark_tiering.maintenance.rebuild.progress import RebuildMeter
+from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.wiring import open_tier
 from tests.support.bucket_sets import put_set, whole_segment
 from tests.support.builders import delete_finished, delete_started
 from tests.support.lost_tiers import LOGS, ORDERS, Lost, counted

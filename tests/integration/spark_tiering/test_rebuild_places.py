@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_tiering.care.opening import open_tier
-from spark_tiering.care.rebuild import bucket as bucket_reading
-from spark_tiering.care.rebuild.applying import apply
-from spark_tiering.care.rebuild.building import RebuildOptions, rebuild
-from spark_tiering.care.rebuild.deciding import Fate
-from spark_tiering.care.request import CareRequest
-from spark_tiering.engines.opening import engine_over
-from spark_tiering.layout.recovering import CustomFields
+from spark_tiering.execution.opening import engine_over
+from spark_tiering.layout.metadata_recovery import CustomFields
+from spark_tiering.maintenance.rebuild import bucket_reader as bucket_reading
+from spark_tiering.maintenance.rebuild.apply import apply
+from spark_tiering.maintenance.rebuild.decision import Fate
+from spark_tiering.maintenance.rebuild.rebuild import RebuildOptions, rebuild
+from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.opening import open_store
 from tests.support.bucket_sets import put_set, whole_segment
 from tests.support.builders import tp

@@ -12,18 +12,18 @@ from rlmm.partition_log.checkpoints import format_epochs
 from rlmm.partition_log.names import EPOCH_CHECKPOINT, OFFSET_INDEX, TIME_INDEX, segment_file
 from spark_tiering.segments.companions import StoredFiles
 from spark_tiering.segments.findings import Finding, SegmentPart
-from spark_tiering.segments.folder import LogFolder
-from spark_tiering.segments.inspection import InspectionRules
-from spark_tiering.segments.listing import SNAPSHOT, TXN_INDEX, list_segments
-from spark_tiering.segments.parts import Made
-from spark_tiering.segments.producers import parse_snapshot
-from spark_tiering.segments.replaying import last_stable_offset
+from spark_tiering.segments.log_folder import LogFolder
+from spark_tiering.segments.producer_state import parse_snapshot
+from spark_tiering.segments.segment_inspection import InspectionRules
+from spark_tiering.segments.segment_listing import SNAPSHOT, TXN_INDEX, list_segments
+from spark_tiering.segments.segment_parts import Made
+from spark_tiering.segments.state_before import last_stable_offset
 from tests.kafka.clients import create_topic, end_offsets
 from tests.kafka.node import CLEAN_STATUS
 from tests.support.segments import MemoryFiles, inspect_all
 
 if TYPE_CHECKING:
-    from spark_tiering.segments.parts import SegmentReport
+    from spark_tiering.segments.segment_parts import SegmentReport
     from tests.kafka.fixtures import FreshKafka
     from tests.kafka.login import Login
     from tests.kafka.node import Node

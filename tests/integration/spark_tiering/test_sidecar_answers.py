@@ -9,10 +9,10 @@ import time
 import pytest
 
 from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable
-from spark_tiering.sources import sidecar_http
-from spark_tiering.sources.settings import SidecarSettings
-from spark_tiering.sources.sidecar import SidecarFiles, SidecarSource
-from spark_tiering.sources.sidecar_http import Endpoint, FaultKind
+from spark_tiering.segment_sources import sidecar_http
+from spark_tiering.segment_sources.settings import SidecarSettings
+from spark_tiering.segment_sources.sidecar import SidecarFiles, SidecarSource
+from spark_tiering.segment_sources.sidecar_http import Endpoint, FaultKind
 from tests.support.broker_logs import FIRST, PARTITION
 from tests.support.engines import until
 from tests.support.scripted_http import (

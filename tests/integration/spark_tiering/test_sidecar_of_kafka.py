@@ -11,12 +11,12 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from rlmm.errors import LogNotPermitted, LogUnavailable
-from spark_tiering.segments.folder import LogFolder
-from spark_tiering.segments.listing import list_segments
-from spark_tiering.sources.cluster import TierCluster
-from spark_tiering.sources.settings import SidecarSettings
-from spark_tiering.sources.sidecar import SidecarFiles, SidecarSource
-from spark_tiering.sources.survey import survey
+from spark_tiering.segment_sources.cluster import TierCluster
+from spark_tiering.segment_sources.settings import SidecarSettings
+from spark_tiering.segment_sources.sidecar import SidecarFiles, SidecarSource
+from spark_tiering.segment_sources.survey import survey
+from spark_tiering.segments.log_folder import LogFolder
+from spark_tiering.segments.segment_listing import list_segments
 from tests.integration.spark_tiering.test_cluster_of_kafka import properties_of
 from tests.kafka.clients import DEADLINE_S, create_topic, delete_topic, produce, until
 from tests.kafka.secured import POWERLESS, Way
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from spark_tiering.segments.listing import ListedSegment
+    from spark_tiering.segments.segment_listing import ListedSegment
     from tests.kafka.fixtures import FreshKafka
     from tests.kafka.node import Node
     from tests.kafka.secured import SecuredKafka

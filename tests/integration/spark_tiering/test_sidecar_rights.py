@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.access.door import Door
+from rlmm.access.authentication import Door
 from rlmm.access.settings import AccessSettings, ClientCertificates
 from rlmm.errors import LogNotPermitted
-from spark_tiering.sources.opening import open_source
-from spark_tiering.sources.settings import SidecarSettings
-from spark_tiering.sources.sidecar import SidecarFiles
-from spark_tiering.sources.sidecar_http import Endpoint
+from spark_tiering.segment_sources.opening import open_source
+from spark_tiering.segment_sources.settings import SidecarSettings
+from spark_tiering.segment_sources.sidecar import SidecarFiles
+from spark_tiering.segment_sources.sidecar_http import Endpoint
 from tests.integration.http.test_access import door_of
 from tests.integration.spark_tiering.test_sidecar_source import files_at, found_at, write_token
 from tests.support.access import BOUND, READER, Pki, write_tokens

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable
+from spark_tiering.segment_sources import sidecar_http
+from spark_tiering.segment_sources.opening import open_source
+from spark_tiering.segment_sources.settings import SidecarSettings
+from spark_tiering.segment_sources.sidecar import SidecarFiles
+from spark_tiering.segment_sources.sidecar_http import FaultKind
+from spark_tiering.segment_sources.survey import PartitionFacts, survey
 from spark_tiering.segments.companions import content_of
 from spark_tiering.segments.findings import FindingKind, SegmentPart
-from spark_tiering.segments.folder import LogFolder
-from spark_tiering.segments.inspection import inspect_segment
-from spark_tiering.segments.listing import list_segments
-from spark_tiering.sources import sidecar_http
-from spark_tiering.sources.opening import open_source
-from spark_tiering.sources.settings import SidecarSettings
-from spark_tiering.sources.sidecar import SidecarFiles
-from spark_tiering.sources.sidecar_http import FaultKind
-from spark_tiering.sources.survey import PartitionFacts, survey
+from spark_tiering.segments.log_folder import LogFolder
+from spark_tiering.segments.segment_inspection import inspect_segment
+from spark_tiering.segments.segment_listing import list_segments
 from tests.support.broker_logs import (
     ACTIVE,
     CLUSTER,
@@ -44,10 +44,10 @@ from tests.support.segments import example_partition, inspect_all
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spark_tiering.segments.files import PartitionFiles
+    from spark_tiering.segment_sources.protocol import FoundPartition
     from spark_tiering.segments.findings import Finding
-    from spark_tiering.segments.parts import SegmentReport
-    from spark_tiering.sources.protocol import FoundPartition
+    from spark_tiering.segments.partition_files import PartitionFiles
+    from spark_tiering.segments.segment_parts import SegmentReport
     from tests.support.broker_logs import Broker
 
 LOG = f"{SECOND}.log"

@@ -20,14 +20,14 @@ from bench.spark_ground import (
     store_settings,
     write_log_folder,
 )
-from spark_tiering.engines.in_process import InProcess
-from spark_tiering.segments.folder import LogFolder
-from spark_tiering.segments.inspection import USUAL_RULES
-from spark_tiering.segments.listing import list_segments
+from spark_tiering.execution.in_process import InProcess
+from spark_tiering.executor.segment_inspection import inspect_with_state
+from spark_tiering.segments.log_folder import LogFolder
+from spark_tiering.segments.segment_inspection import USUAL_RULES
+from spark_tiering.segments.segment_listing import list_segments
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.opening import open_store
-from spark_tiering.stores.outcomes import Absent, AlreadyThere, Conflict, ObjectFacts, OutOfRange
-from spark_tiering.work.inspecting import inspect_with_state
+from spark_tiering.stores.results import Absent, AlreadyThere, Conflict, ObjectFacts, OutOfRange
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.clock import SYSTEM_CLOCK
+from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.errors import ConfigError, EngineUnfit
-from spark_tiering.engines.opening import open_engine
-from spark_tiering.engines.session import connect_address, open_session
-from spark_tiering.engines.settings import EngineSettings
+from spark_tiering.execution.opening import open_engine
+from spark_tiering.execution.session import connect_address, open_session
+from spark_tiering.execution.settings import EngineSettings
+from spark_tiering.stores.abandoned_uploads import sweep
 from spark_tiering.stores.opening import open_store
-from spark_tiering.stores.sweeping import sweep
 from tests.support import engine_process, tree
 from tests.support.s3_servers import free_ports
 from tests.support.spark_sessions import SLOTS, TIMEOUT_S, python_path, spark_program

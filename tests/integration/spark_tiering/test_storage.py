@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import InvalidArgument
-from spark_tiering.keys import ObjectKind, object_keys
+from spark_tiering.copy_plan.inputs import ObjectsFound
+from spark_tiering.executor.object_check import look
+from spark_tiering.executor.tasks import Outcome
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
-from spark_tiering.layout.fetching import FETCH_BYTES
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
-from spark_tiering.plan.inputs import ObjectsFound
+from spark_tiering.layout.object_names import ObjectKind, object_keys
+from spark_tiering.layout.range_reading import FETCH_BYTES
 from spark_tiering.segments.companions import content_of
 from spark_tiering.segments.findings import Finding, SegmentPart
 from spark_tiering.storage import (
@@ -27,9 +29,7 @@ from spark_tiering.storage import (
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
-from spark_tiering.stores.outcomes import Absent
-from spark_tiering.work.looking import look
-from spark_tiering.work.tasks import Outcome
+from spark_tiering.stores.results import Absent
 from tests.support.builders import started
 from tests.support.copy_tasks import (
     FIRST,
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.work.tasks import CopyOptions
+    from spark_tiering.executor.tasks import CopyOptions
 
 EXAMPLE = example_partition()
 LOG = EXAMPLE.contents[SECOND.file(".log")]

@@ -11,7 +11,7 @@ import pytest
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
-from spark_tiering.keys import ObjectKind, object_key
+from spark_tiering.layout.object_names import ObjectKind, object_key
 from spark_tiering.tier_metadata.opening import open_metadata_access
 from tests.support.inventories import Row, csv_bytes, write_inventory
 from tests.support.tier_command import Command, forget_environment, said_on_stderr, trees

@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from rlmm.clock import SYSTEM_CLOCK
+from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
-from rlmm.sources.settings import SourceSettings
-from spark_tiering.care.audit.auditing import Audit, AuditOptions
-from spark_tiering.care.audit.deleting import Deleting, Fate
-from spark_tiering.care.audit.verdicts import DAY_MS, USUAL_PROOFS, Overall, Proof, SetVerdict
-from spark_tiering.care.opening import open_tier
-from spark_tiering.care.request import CareRequest
-from spark_tiering.keys import object_keys
-from spark_tiering.plan.rules import Filters
+from rlmm.state_sources.settings import SourceSettings
+from spark_tiering.copy_plan.rules import Filters
+from spark_tiering.layout.object_names import object_keys
+from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
+from spark_tiering.maintenance.audit.orphan_deletion import Deleting, Fate
+from spark_tiering.maintenance.audit.verdicts import (
+    DAY_MS,
+    USUAL_PROOFS,
+    Overall,
+    Proof,
+    SetVerdict,
+)
+from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.kafka.clients import delete_topic, produce, until
 from tests.support.audited_tiers import codes, manifest_of, verdicts
@@ -22,8 +28,8 @@ from tests.support.audited_tiers import codes, manifest_of, verdicts
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spark_tiering.care.audit.deleting import Deletions
-    from spark_tiering.care.audit.report import AuditReport
+    from spark_tiering.maintenance.audit.orphan_deletion import Deletions
+    from spark_tiering.maintenance.audit.report import AuditReport
     from tests.kafka.tiered import TieredKafka
 
 _, FINISHED, _, GONE = SegmentState

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.sources.settings import SourceSettings
-from spark_tiering.care.audit.auditing import Audit, AuditOptions
-from spark_tiering.care.opening import open_tier
-from spark_tiering.care.request import CareRequest
+from rlmm.state_sources.settings import SourceSettings
+from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
+from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.large_tiers import NOW_MS, PLACES, PREFIX, LargeTier
 from tests.support.tree import ROOT

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.clock import SYSTEM_CLOCK
-from spark_tiering.care.audit.auditing import Audit, AuditOptions
-from spark_tiering.care.audit.verdicts import DAY_MS, Overall, SetVerdict
-from spark_tiering.care.opening import open_tier
-from spark_tiering.care.request import CareRequest
-from spark_tiering.engines.opening import engine_over
+from rlmm.base.clock import SYSTEM_CLOCK
+from spark_tiering.execution.opening import engine_over
+from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
+from spark_tiering.maintenance.audit.verdicts import DAY_MS, Overall, SetVerdict
+from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.opening import open_store
 from tests.support.audited_tiers import codes, verdicts

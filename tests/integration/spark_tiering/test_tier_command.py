@@ -164,7 +164,7 @@ def test_flags_when_given_as_variables_then_count_and_give_way_to_a_plan(
 
 SMALL_WAVES = """
 from rlmm.cli.main import main
-from spark_tiering.run import request
+from spark_tiering.copy_job import request
 request.SMALL_UNITS_OF_SLOT = 1
 main()
 """

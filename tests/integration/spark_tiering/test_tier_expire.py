@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.clock import SYSTEM_CLOCK
-from rlmm.inspection import expire_kinds as kinds
+from rlmm.base.clock import SYSTEM_CLOCK
+from rlmm.findings import expire_findings as kinds
 from rlmm.metadata.events import PartitionDelete
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
-from spark_tiering.care.expire.carrying import Fate
-from spark_tiering.care.expire.job import expire
-from spark_tiering.care.expire.wishes import Wish
-from spark_tiering.care.opening import open_tier
-from spark_tiering.care.request import CareRequest
-from spark_tiering.keys import object_keys
+from spark_tiering.layout.object_names import object_keys
+from spark_tiering.maintenance.expire.execution import Fate
+from spark_tiering.maintenance.expire.job import expire
+from spark_tiering.maintenance.expire.options import Wish
+from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.opening import process_store
 from tests.support.expire_command import (

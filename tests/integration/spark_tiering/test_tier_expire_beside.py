@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.errors import ConfigError
-from rlmm.inspection import expire_kinds as kinds
-from rlmm.inspection.cluster import PartitionOffsets, TopicFacts
+from rlmm.findings import expire_findings as kinds
+from rlmm.inspection.cluster_facts import PartitionOffsets, TopicFacts
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.care.expire.carrying import Fate
-from spark_tiering.care.life import open_care_life
-from spark_tiering.care.opening import open_tier
-from spark_tiering.care.request import CareRequest
-from spark_tiering.jobs.job_store import Topic
-from spark_tiering.keys import object_keys
+from spark_tiering.job_registry.job_store import Topic
+from spark_tiering.layout.object_names import object_keys
+from spark_tiering.maintenance.expire.execution import Fate
+from spark_tiering.maintenance.job_lease import open_care_life
+from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.opening import process_store

@@ -5,20 +5,20 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from rlmm.inspection import expire_kinds as kinds
-from rlmm.inspection.retention import Rules
+from rlmm.findings import expire_findings as kinds
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
-from rlmm.sources.settings import SourceSettings
-from spark_tiering.care.expire.deciding import decide
-from spark_tiering.care.expire.job import expire
-from spark_tiering.care.expire.standing import Standing
-from spark_tiering.care.expire.wishes import Wish
-from spark_tiering.care.opening import open_tier
-from spark_tiering.care.request import CareRequest
-from spark_tiering.keys import object_keys
-from spark_tiering.plan.rules import Filters
+from rlmm.retention.retention import Rules
+from rlmm.state_sources.settings import SourceSettings
+from spark_tiering.copy_plan.rules import Filters
+from spark_tiering.layout.object_names import object_keys
+from spark_tiering.maintenance.expire.decision import decide
+from spark_tiering.maintenance.expire.job import expire
+from spark_tiering.maintenance.expire.options import Wish
+from spark_tiering.maintenance.expire.topic_ownership import Standing
+from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.kafka.clients import produce
@@ -26,7 +26,7 @@ from tests.kafka.clients import produce
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spark_tiering.care.expire.report import ExpireReport
+    from spark_tiering.maintenance.expire.report import ExpireReport
     from tests.kafka.tiered import TieredKafka
 
 SEGMENTS = 5

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.care.expire.job import expire
-from spark_tiering.care.expire.wishes import Wish
-from spark_tiering.care.opening import open_tier
-from spark_tiering.care.request import CareRequest
-from spark_tiering.engines.opening import engine_over
+from spark_tiering.execution.opening import engine_over
+from spark_tiering.maintenance.expire.job import expire
+from spark_tiering.maintenance.expire.options import Wish
+from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.opening import open_store
 from tests.support.object_places import known_as, server_bucket
 from tests.support.s3_servers import ACCESS, SECRET, seaweedfs_server

@@ -11,7 +11,7 @@ import pytest
 from rlmm.errors import EventRejected, NotReady
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.plan.inputs import PartitionImage
+from spark_tiering.copy_plan.inputs import PartitionImage
 from tests.support.builders import (
     delete_finished,
     delete_started,

@@ -16,11 +16,11 @@ from rlmm.errors import (
     TopicAbsent,
 )
 from rlmm.log.kafka.kafka_log import KafkaLog
-from rlmm.log.memory import MemoryLog
-from rlmm.log.memory_partition import AppendOutcome
-from rlmm.log.memory_topic import MemoryTopic
-from rlmm.log.script import LogScript
-from rlmm.metadata.codec.encoding import encode_any
+from rlmm.log.memory.memory_log import MemoryLog
+from rlmm.log.memory.partition import AppendOutcome
+from rlmm.log.memory.script import LogScript
+from rlmm.log.memory.topic import MemoryTopic
+from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.partitioner import metadata_partition_for
 from spark_tiering.tier_metadata.embedded import kafka_settings
 from spark_tiering.tier_metadata.opening import open_metadata_access
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from rlmm.log.kafka.settings import KafkaSettings
+    from rlmm.kafka_client.settings import KafkaSettings
 
 NOBODY = "127.0.0.1:1"
 

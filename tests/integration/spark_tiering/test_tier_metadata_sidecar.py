@@ -11,7 +11,6 @@ from unittest.mock import Mock
 import pytest
 import trustme
 
-from rlmm.assignment import Assignment
 from rlmm.errors import (
     AppendUncertain,
     ConfigError,
@@ -23,7 +22,8 @@ from rlmm.errors import (
     SidecarUnavailable,
     WrongCluster,
 )
-from rlmm.log.memory_partition import AppendOutcome
+from rlmm.log.memory.partition import AppendOutcome
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.segment import PartitionDeleteState
 from spark_tiering.tier_metadata import sidecar
 from spark_tiering.tier_metadata.opening import open_metadata_access
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
-    from rlmm.engine import Engine
+    from rlmm.engine.engine import Engine
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.assignment import Assignment
 from rlmm.errors import EngineUnfit
+from rlmm.metadata.assignment import Assignment
 from spark_tiering.tier_metadata.settings import SidecarAccess
 from tests.support.object_stub import ObjectStub
 from tests.support.object_stub_requests import BUCKET, Trouble
@@ -184,9 +184,9 @@ def test_bad_input_when_given_then_is_one_line_and_nothing_is_published(
 ) -> None:
     """Said in one line on standard error, with the exit code of its kind; all stays as it is."""
     bad = case(tier.place)
-    monkeypatch.setattr("spark_tiering.engines.session.find_java", _no_java)
+    monkeypatch.setattr("spark_tiering.execution.session.find_java", _no_java)
     monkeypatch.setattr(
-        "rlmm.cli.tier.options.SidecarAccess", partial(SidecarAccess, timeout_ms=200)
+        "rlmm.cli.tier_common.options.SidecarAccess", partial(SidecarAccess, timeout_ms=200)
     )
     before = trees(tier.place)
     result = tier.run(*bad.more, **bad.changes)
@@ -223,8 +223,8 @@ def test_bucket_that_cannot_be_used_when_named_then_is_told_before_segments_are_
         bucket = "nobody-made-this"
     else:
         stub.befall("ListObjectsV2", *[Trouble.DENIED] * 9)
-    monkeypatch.setattr("spark_tiering.run.planning.plan_now", _nothing_is_planned)
-    monkeypatch.setattr("spark_tiering.run.job.plan_now", _nothing_is_planned)
+    monkeypatch.setattr("spark_tiering.copy_job.planning.plan_now", _nothing_is_planned)
+    monkeypatch.setattr("spark_tiering.copy_job.job.plan_now", _nothing_is_planned)
     more = ("--path-style", "--region", "us-east-1")
     ask = tier.plan if command == "plan" else tier.run
     result = ask(*more, store=f"s3://{bucket}/tier/", endpoint=stub.endpoint)

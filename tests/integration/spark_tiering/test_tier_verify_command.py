@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.tier.examples import EXAMPLES
-from rlmm.inspection import tier_kinds
-from rlmm.metadata.codec.encoding import encode
+from rlmm.cli.tier_common.examples import EXAMPLES
+from rlmm.findings import tier_findings as tier_kinds
+from rlmm.metadata.encoding import encode
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
-from rlmm.sources.settings import SourceSettings
-from spark_tiering.engines.in_process import InProcess
-from spark_tiering.engines.opening import engine_over
-from spark_tiering.keys import ObjectKind, object_keys
+from rlmm.state_sources.settings import SourceSettings
+from spark_tiering.execution.in_process import InProcess
+from spark_tiering.execution.opening import engine_over
 from spark_tiering.layout.chunk_index import plain_chunks
 from spark_tiering.layout.manifest import Manifest, describe, format_manifest
+from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.layout.segment_indexes import lay_out_indexes
 from spark_tiering.segments.findings import SegmentPart
 from tests.support.builders import segment_id
@@ -248,7 +248,7 @@ def test_tier_when_looked_at_on_spark_then_the_same_is_found(
     spark_session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Units run in other processes, which read store and key ring themselves."""
-    monkeypatch.setattr("spark_tiering.care.verify.choosing.SEGMENTS_MAX", 1)
+    monkeypatch.setattr("spark_tiering.maintenance.verify.segment_choice.SEGMENTS_MAX", 1)
     place = TierPlace(tmp_path)
     assert place.run().is_fine
     stored(place, 0).put(ObjectKind.LOG, None)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_tiering.adopt.book import JournalBook
 from spark_tiering.adopt.journal import Step
-from spark_tiering.jobs.job_store import JobStore, Topic
+from spark_tiering.adopt.journal_store import JournalBook
+from spark_tiering.job_registry.job_store import JobStore, Topic
 from spark_tiering.stores.opening import open_store
 from tests.support.tier_command import Command, forget_environment
 from tests.support.tier_places import ORDERS, TierPlace

@@ -12,12 +12,12 @@ import pytest
 import trustme
 from cryptography.hazmat.primitives import serialization as form
 
-from rlmm.access.door import UNIX_CLIENT, Door
+from rlmm.access.authentication import UNIX_CLIENT, Door
 from rlmm.access.roles import Client, Peer, Role
 from rlmm.access.settings import AccessSettings, TlsSettings, UnixRole
 from rlmm.access.tokens import digest_of
 from rlmm.errors import ConfigError, NotPermitted
-from rlmm.log.kafka.settings import Secret
+from rlmm.kafka_client.settings import Secret
 from tests.support.access import ADMIN, BOUND, BROKER, READER, TOKENS, Pki, write_tokens
 from tests.support.engines import until
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.access.door import OWN_CLIENT, Door
-from rlmm.access.own_token import own_token
+from rlmm.access.authentication import OWN_CLIENT, Door
+from rlmm.access.local_token import own_token
 from rlmm.access.roles import Peer, Role
 from rlmm.access.settings import AccessSettings, TlsSettings
 from rlmm.errors import ConfigError, NotPermitted

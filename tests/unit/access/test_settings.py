@@ -10,7 +10,7 @@ import pytest
 from rlmm.access.settings import AccessSettings, ClientCertificates, TlsSettings
 from rlmm.config.loading import load
 from rlmm.errors import ConfigError
-from rlmm.log.kafka.settings import Secret
+from rlmm.kafka_client.settings import Secret
 
 FILE = Path("some.pem")
 SOME_TOKEN = "the-token-nobody-may-see"

@@ -16,8 +16,8 @@ from bench.history import (
     written_events,
 )
 from bench.naive import naive_decode
-from rlmm.metadata.codec.decoding import decode
-from rlmm.metadata.codec.encoding import encode_any
+from rlmm.metadata.decoding import decode
+from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from broker_adapter.lost import Fate, fate_of
+from broker_adapter.lost_answers import Fate, fate_of
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.support.builders import (
     delete_finished,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from broker_adapter.own_loop import OwnLoop
+from rlmm.base.own_loop import OwnLoop
 from rlmm.errors import InvalidArgument, Stopped
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from broker_adapter import policies
-from broker_adapter.policies import ASSIGNMENTS, JITTER, READS, WRITES, Policy
+from broker_adapter import retry_policies as policies
+from broker_adapter.retry_policies import ASSIGNMENTS, JITTER, READS, WRITES, Policy
 from rlmm import errors
 from rlmm.errors import NotReady, RlmmError, SidecarUnavailable, TooBusy
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker_adapter.translate import BrokerException, exception_for
+from broker_adapter.kafka_exceptions import BrokerException, exception_for
 from rlmm import errors
 from rlmm.errors import RlmmError
 from rlmm.metadata.outcomes import JAVA_CLASSES, error_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from rlmm.cli.amounts import POSITIVE_SIZE, SIZE, TIME
+from rlmm.cli.common.parameter_types import POSITIVE_SIZE, SIZE, TIME
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from rlmm.cli import main
-from rlmm.cli.answers.answer import Answer, Column
-from rlmm.cli.asking import Looking, answer
-from rlmm.cli.source_options import at_option, output_options, source_options
+from rlmm.cli.common import commands as commands_table
+from rlmm.cli.common.query_run import Looking, answer
+from rlmm.cli.common.source_options import at_option, output_options, source_options
+from rlmm.cli.printing.answer import Answer, Column
 from rlmm.errors import (
     ConfigError,
     InvalidArgument,
@@ -23,8 +24,8 @@ from rlmm.errors import (
     SidecarUnavailable,
     UnknownPartition,
 )
-from rlmm.inspection.replaying import Bound
-from rlmm.inspection.selection import parse_partition
+from rlmm.inspection.replay import Bound
+from rlmm.inspection.selectors import parse_partition
 from rlmm.metadata.ids import Uuid
 from tests.support.builders import TOPIC_ID, finished, started, tp
 from tests.support.inspecting import History
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 
     from click.testing import Result
 
-    from rlmm.cli.source_options import Asked
-    from rlmm.sources.protocol import Source
+    from rlmm.cli.common.source_options import Asked
+    from rlmm.state_sources.protocol import Source
     from rlmm.views.values import View
 
 SEEN: list[Looking] = []
@@ -63,7 +64,7 @@ def command(monkeypatch: pytest.MonkeyPatch) -> None:
     """`ask` stands below the root."""
     SEEN.clear()
     TO_DO.clear()
-    monkeypatch.setitem(main.SUBCOMMANDS, "ask", f"{__name__}:ask")
+    monkeypatch.setitem(commands_table.SUBCOMMANDS, "ask", f"{__name__}:ask")
 
 
 def run(

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.answers.bundle import bundle_answer
-from rlmm.cli.answers.lag import lag_answer, offsets_answer
-from rlmm.cli.answers.preflight import delete_answer, reassign_answer
+from rlmm.cli.queries.bundle_answer import bundle_answer
+from rlmm.cli.queries.lag_answer import lag_answer, offsets_answer
+from rlmm.cli.queries.preflight_answer import delete_answer, reassign_answer
 from rlmm.errors import ConfigError, InvalidArgument
-from rlmm.inspection.cluster import LogDir, PartitionOffsets, PartitionPlace, TopicFacts
+from rlmm.inspection.cluster_facts import LogDir, PartitionOffsets, PartitionPlace, TopicFacts
 from tests.support.builders import TOPIC_ID, finished, started, tp
 from tests.support.inspecting import START_MS, History
 from tests.support.looking import document_of as read_document
@@ -23,7 +23,7 @@ from tests.support.told_cluster import ToldCluster, settings
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rlmm.cli.answers.answer import Answer
+    from rlmm.cli.printing.answer import Answer
 
 DAY_MS = 86_400_000
 

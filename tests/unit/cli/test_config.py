@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from rlmm.cli.config import config, config_options
+from rlmm.cli.common.config_options import config, config_options
 from rlmm.config.keys import KEYS
 from rlmm.errors import ConfigError
 

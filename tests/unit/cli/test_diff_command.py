@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.answers.diff import diff_answer
+from rlmm.cli.queries.diff_answer import diff_answer
 from rlmm.errors import InvalidArgument, LogTruncated
-from rlmm.inspection.selection import EVERYTHING, At, partition_filter
+from rlmm.inspection.selectors import EVERYTHING, At, partition_filter
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.support.builders import (
     delete_finished,
@@ -24,7 +24,7 @@ from tests.support.looking import document_of, looking_at, printed
 from tests.support.schemas import require_valid
 
 if TYPE_CHECKING:
-    from rlmm.cli.asking import Looking
+    from rlmm.cli.common.query_run import Looking
 
 OTHER = tp("other", 2)
 BEGIN = At(time_ms=START_MS + 3_500)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.answers.events import Asking, events_answer
+from rlmm.cli.queries.events_answer import Asking, events_answer
 from rlmm.errors import ConfigError, InvalidArgument, LogTruncated
 from rlmm.inspection.event_filter import EventFilter, EventKind
-from rlmm.inspection.replaying import Bound
-from rlmm.inspection.selection import At, partition_filter
-from rlmm.inspection.standing import SourceKind
+from rlmm.inspection.replay import Bound
+from rlmm.inspection.selectors import At, partition_filter
+from rlmm.inspection.source_status import SourceKind
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.support.builders import finished, partition_delete, segment_id, started, tp
 from tests.support.inspecting import START_MS, History
@@ -21,7 +21,7 @@ from tests.support.looking import document_of, looking_at, printed
 from tests.support.schemas import require_valid
 
 if TYPE_CHECKING:
-    from rlmm.cli.asking import Looking
+    from rlmm.cli.common.query_run import Looking
 
 OTHER = tp("other", 2)
 EVERYTHING = EventFilter()
@@ -144,7 +144,7 @@ async def test_events_when_followed_go_on_with_what_is_written(
     begin: At | None, knows_verdicts: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From the end, unless it is said from when."""
-    monkeypatch.setattr("rlmm.inspection.streaming.LOOK_S", 0.0)
+    monkeypatch.setattr("rlmm.inspection.event_stream.LOOK_S", 0.0)
     history = await a_history()
     looking = looking_at(history)
     looking.source.kind = SourceKind.KAFKA  # type: ignore[misc]  # as if it were one

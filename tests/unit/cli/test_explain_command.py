@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.answers.explain import Asking, explain_answer
+from rlmm.cli.queries.explain_answer import Asking, explain_answer
 from rlmm.errors import NotPermitted, NotReady
-from rlmm.inspection.cluster import PartitionOffsets, TopicFacts
-from rlmm.inspection.replaying import Bound
-from rlmm.inspection.selection import parse_position
-from rlmm.inspection.standing import PlaceStanding, SourceKind, Standing
+from rlmm.inspection.cluster_facts import PartitionOffsets, TopicFacts
+from rlmm.inspection.replay import Bound
+from rlmm.inspection.selectors import parse_position
+from rlmm.inspection.source_status import PlaceStanding, SourceKind, Standing
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.support.builders import (
@@ -30,8 +30,8 @@ from tests.support.schemas import require_valid
 from tests.support.told_cluster import ToldCluster, settings
 
 if TYPE_CHECKING:
-    from rlmm.cli.answers.answer import Answer
-    from rlmm.cli.asking import Looking
+    from rlmm.cli.common.query_run import Looking
+    from rlmm.cli.printing.answer import Answer
 
 AGAIN = tp(topic_id=Uuid.of(7, 7))
 

@@ -6,18 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.answers.check import check_answer
-from rlmm.cli.answers.doctor import doctor_answer
-from rlmm.cli.answers.lag import offsets_answer
-from rlmm.cli.answers.preflight import delete_answer
-from rlmm.cli.answers.rehearsal import rehearsal_answer
-from rlmm.cli.answers.stuck import stuck_answer
-from rlmm.cli.answers.usage import usage_answer
-from rlmm.cli.answers.verify import verify_answer
+from rlmm.cli.queries.check_answer import check_answer
+from rlmm.cli.queries.doctor_answer import doctor_answer
+from rlmm.cli.queries.lag_answer import offsets_answer
+from rlmm.cli.queries.preflight_answer import delete_answer
+from rlmm.cli.queries.rehearsal_answer import rehearsal_answer
+from rlmm.cli.queries.stuck_answer import stuck_answer
+from rlmm.cli.queries.usage_answer import usage_answer
+from rlmm.cli.queries.verify_answer import verify_answer
 from rlmm.errors import ConfigError, InvalidArgument
-from rlmm.inspection.cluster import LogDir, PartitionOffsets, PartitionPlace, Rights, TopicFacts
-from rlmm.inspection.replaying import Bound
-from rlmm.inspection.watchdog import Thresholds
+from rlmm.inspection.check_thresholds import Thresholds
+from rlmm.inspection.cluster_facts import (
+    LogDir,
+    PartitionOffsets,
+    PartitionPlace,
+    Rights,
+    TopicFacts,
+)
+from rlmm.inspection.replay import Bound
 from tests.support.builders import TOPIC_ID, finished, segment_id, started, tp
 from tests.support.inspecting import START_MS, History
 from tests.support.looking import document_of as read_document
@@ -28,8 +34,8 @@ from tests.support.told_cluster import ToldCluster, settings
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from rlmm.cli.answers.answer import Answer
-    from rlmm.cli.asking import Looking
+    from rlmm.cli.common.query_run import Looking
+    from rlmm.cli.printing.answer import Answer
     from rlmm.metadata.ids import TopicIdPartition
 
 HOUR_MS = 3_600_000

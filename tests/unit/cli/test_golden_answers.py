@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.answers.check import check_answer
-from rlmm.cli.answers.doctor import doctor_answer
-from rlmm.cli.answers.lag import lag_answer, offsets_answer
-from rlmm.cli.answers.preflight import delete_answer, reassign_answer
-from rlmm.cli.answers.rehearsal import rehearsal_answer
-from rlmm.cli.answers.stuck import stuck_answer
-from rlmm.cli.answers.usage import usage_answer
-from rlmm.cli.answers.verify import verify_answer
-from rlmm.inspection.cluster import LogDir, PartitionOffsets, PartitionPlace, TopicFacts
-from rlmm.inspection.watchdog import Thresholds
-from rlmm.log.memory import MemoryLog
+from rlmm.cli.queries.check_answer import check_answer
+from rlmm.cli.queries.doctor_answer import doctor_answer
+from rlmm.cli.queries.lag_answer import lag_answer, offsets_answer
+from rlmm.cli.queries.preflight_answer import delete_answer, reassign_answer
+from rlmm.cli.queries.rehearsal_answer import rehearsal_answer
+from rlmm.cli.queries.stuck_answer import stuck_answer
+from rlmm.cli.queries.usage_answer import usage_answer
+from rlmm.cli.queries.verify_answer import verify_answer
+from rlmm.inspection.check_thresholds import Thresholds
+from rlmm.inspection.cluster_facts import LogDir, PartitionOffsets, PartitionPlace, TopicFacts
+from rlmm.log.memory.memory_log import MemoryLog
 from tests.support.builders import TOPIC_ID, finished, started, tp
 from tests.support.golden_outputs import require_golden
 from tests.support.inspecting import START_MS, History
@@ -26,8 +26,8 @@ from tests.support.schemas import require_valid
 from tests.support.told_cluster import ToldCluster, settings
 
 if TYPE_CHECKING:
-    from rlmm.cli.answers.answer import Answer
-    from rlmm.cli.asking import Looking
+    from rlmm.cli.common.query_run import Looking
+    from rlmm.cli.printing.answer import Answer
     from rlmm.metadata.segment import SegmentMetadata
 
 HOUR_MS = 3_600_000

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.answers.history import history_answer
+from rlmm.cli.queries.history_answer import history_answer
 from rlmm.errors import InvalidArgument, NotFound
-from rlmm.inspection.replaying import Bound
-from rlmm.inspection.selection import At, PartitionLabel, SegmentLabel, parse_subject
-from rlmm.inspection.standing import SourceKind
-from rlmm.metadata.codec import encode
+from rlmm.inspection.replay import Bound
+from rlmm.inspection.selectors import At, PartitionLabel, SegmentLabel, parse_subject
+from rlmm.inspection.source_status import SourceKind
+from rlmm.metadata.encoding import encode
 from rlmm.metadata.ids import Uuid
 from tests.support.builders import (
     TOPIC_ID,
@@ -27,7 +27,7 @@ from tests.support.looking import document_of, looking_at, printed
 from tests.support.schemas import require_valid
 
 if TYPE_CHECKING:
-    from rlmm.cli.asking import Looking
+    from rlmm.cli.common.query_run import Looking
 
 A = segment_id(1)
 ID = str(A.uuid)

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 import rlmm
 from rlmm.cli import main
+from rlmm.cli.common import commands as commands_table
 from rlmm.errors import ConfigError, EngineFailed, NotReady, RlmmError
 
 
@@ -21,7 +22,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
         raise raised[0]
 
     monkeypatch.setattr(sys.modules[__name__], "fail_command", fail, raising=False)
-    monkeypatch.setitem(main.SUBCOMMANDS, "fail", f"{__name__}:fail_command")
+    monkeypatch.setitem(commands_table.SUBCOMMANDS, "fail", f"{__name__}:fail_command")
     return raised
 
 
@@ -34,11 +35,11 @@ def test_version_is_printed_when_asked() -> None:
 def test_version_when_asked_imports_no_subcommand() -> None:
     """The version is quick: no subcommand is imported for it."""
     loaded = {
-        name for name in sys.modules if name in {"rlmm.cli.demo.command", "rlmm.cli.conformance"}
+        name for name in sys.modules if name in {"rlmm_demo.command", "rlmm_conformance.command"}
     }
     CliRunner().invoke(main.cli, ["--version"])
     after = {
-        name for name in sys.modules if name in {"rlmm.cli.demo.command", "rlmm.cli.conformance"}
+        name for name in sys.modules if name in {"rlmm_demo.command", "rlmm_conformance.command"}
     }
     assert after == loaded
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.assignment import Assignment, place_of
-from rlmm.cli.answers.explain import Asking, explain_answer
-from rlmm.cli.answers.history import history_answer
-from rlmm.cli.asking import Looking
-from rlmm.cli.partly.readable import readable
+from rlmm.cli.common.query_run import Looking
+from rlmm.cli.partial_metadata.readable_partitions import readable
+from rlmm.cli.queries.explain_answer import Asking, explain_answer
+from rlmm.cli.queries.history_answer import history_answer
 from rlmm.errors import LogNotPermitted, LogUnavailable, NotReady
-from rlmm.inspection.cluster import TopicFacts
-from rlmm.inspection.selection import parse_position, parse_subject
+from rlmm.inspection.cluster_facts import TopicFacts
+from rlmm.inspection.selectors import parse_position, parse_subject
+from rlmm.metadata.assignment import Assignment, place_of
 from rlmm.metadata.ids import Uuid
 from tests.support.builders import segment_id
 from tests.support.copied_folders import (

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from rlmm.assignment import Assignment, place_of
-from rlmm.cli.answers.segment import find_answer
-from rlmm.cli.asking import Looking
+from rlmm.cli.common.query_run import Looking
+from rlmm.cli.queries.segment_answer import find_answer
 from rlmm.errors import LogUnavailable, NotReady
-from rlmm.inspection.selection import parse_partition, parse_topic_partitions
+from rlmm.inspection.selectors import parse_partition, parse_topic_partitions
+from rlmm.metadata.assignment import Assignment, place_of
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.support.builders import partition_delete, segment_id
 from tests.support.copied_folders import (
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from click.testing import Result
 
-    from rlmm.sources.protocol import Source
+    from rlmm.state_sources.protocol import Source
 
 HERE = next(one for one in NUMBERS if place_of(user_partition(one), COUNT) == 1)
 ELSEWHERE = next(one for one in NUMBERS if place_of(user_partition(one), COUNT) != 1)

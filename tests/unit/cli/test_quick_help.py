@@ -10,6 +10,7 @@ import pytest
 from click import Context
 
 from rlmm.cli import main
+from rlmm.cli.common import commands as commands_table
 
 HEAVY = {
     "aiohttp", "aiokafka", "asyncio", "boto3", "cramjam", "msgpack", "pydantic",
@@ -43,7 +44,7 @@ def test_root_when_asked_for_help_imports_no_command_and_nothing_heavy(words: li
     text, modules = imported(*words)
     assert text
     assert not HEAVY & modules
-    commands = {target.partition(":")[0] for target in main.SUBCOMMANDS.values()}
+    commands = {target.partition(":")[0] for target in commands_table.SUBCOMMANDS.values()}
     assert not commands & modules
 
 
@@ -77,8 +78,8 @@ def test_completion_when_a_shell_asks_offers_values_and_imports_nothing_heavy(
 def test_asking_a_service_imports_no_client_of_kafka_and_no_configuration() -> None:
     """What only other sources need is not waited for: the first line is out within a second."""
     done = subprocess.run(
-        [sys.executable, "-c", "import rlmm.cli.answering, rlmm.sources.sidecar, sys; "
-         "print(*sys.modules)"],
+        [sys.executable, "-c", "import rlmm.cli.common.query_command, sys; "
+         "import rlmm.state_sources.sidecar_source; print(*sys.modules)"],
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
     heavy = {"pydantic", "rich", "aiohttp", "structlog", "rlmm.log.kafka.kafka_log"}
@@ -89,8 +90,8 @@ def test_line_of_each_command_is_what_the_command_says_of_itself() -> None:
     """The table of lines that keeps help quick is as the commands are."""
     context = Context(main.cli)
     lines = {}
-    for name in main.SUBCOMMANDS:
+    for name in commands_table.SUBCOMMANDS:
         command = main.cli.get_command(context, name)
         assert command is not None
         lines[name] = command.get_short_help_str(limit=LINE_MAX)
-    assert lines == main.SHORT_HELP
+    assert lines == commands_table.SHORT_HELP

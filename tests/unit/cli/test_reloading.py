@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from rlmm.cli.reloading import READ_S_MAX, RELOAD_SIGNAL, EarlySignals, Reloading
+from rlmm.base.own_thread import left_behind
+from rlmm.cli.service.config_reload import READ_S_MAX, RELOAD_SIGNAL, EarlySignals, Reloading
 from rlmm.config.loading import load
-from rlmm.own_thread import left_behind
 from rlmm.telemetry.logs import LogLines, set_up
 from rlmm.telemetry.settings import LogFormat, LoggingSettings
 from tests.support.engines import until
@@ -22,7 +22,7 @@ from tests.support.virtual_time import VirtualTimeLoop
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rlmm.cli.config import Sources
+    from rlmm.cli.common.config_options import Sources
     from rlmm.config.loading import Loaded
 
 DEADLINE_S = 30.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlmm.cli.shared_flags import flags_behind, is_of_commands
+from rlmm.cli.common.shared_flags import flags_behind, is_of_commands
 
 COMMANDS = ("status", "segments", "support-bundle")
 

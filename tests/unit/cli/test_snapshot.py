@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from rlmm.cli import main
-from rlmm.progress import History
+from rlmm.log.replay_progress import History
 from tests.support.snapshots import (
     IDENTITY,
     file_of,

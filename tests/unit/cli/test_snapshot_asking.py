@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.cli.snapshot import asking as snapshot_asking
-from rlmm.cli.snapshot.asking import REPORTS_MAX, Reports, ask
-from rlmm.engines import Asked
+from rlmm.base.folder_lock import folder_lock
+from rlmm.cli.snapshot import service_requests as snapshot_asking
+from rlmm.cli.snapshot.service_requests import REPORTS_MAX, Reports, ask
+from rlmm.engine.service import Asked
 from rlmm.errors import ConfigError, NotReady
-from rlmm.folder_lock import folder_lock
 from rlmm.snapshot.writer import Flushed
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
+from rlmm.base.folder_lock import folder_lock, snapshots_lock
 from rlmm.cli import main
-from rlmm.folder_lock import folder_lock, snapshots_lock
+from rlmm.cli.common import exit_codes
 from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.ids import Uuid
 from rlmm.snapshot.transfer import Transferred
@@ -354,7 +355,7 @@ def test_import_when_nobody_holds_the_folder_then_holds_it_meanwhile(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("rlmm.cli.snapshot.command.import_from", import_from)
-    assert run("import", tmp_path / "source", data).exit_code == main.EXIT_INTERRUPTED
+    assert run("import", tmp_path / "source", data).exit_code == exit_codes.EXIT_INTERRUPTED
     assert "in use by process" in tried[0]
     with folder_lock(data):
         pass

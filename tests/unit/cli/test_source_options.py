@@ -12,17 +12,18 @@ import pytest
 from click.testing import CliRunner
 
 from rlmm.cli import main
-from rlmm.cli.printing.settings import PrintSettings
-from rlmm.cli.shared_flags import ALONE, WITH_VALUE, SharedOption, flag_of, is_of_commands
-from rlmm.cli.source_options import (
+from rlmm.cli.common import commands as commands_table
+from rlmm.cli.common.shared_flags import ALONE, WITH_VALUE, SharedOption, flag_of, is_of_commands
+from rlmm.cli.common.source_options import (
     Asked,
     at_option,
     local_sidecar,
     output_options,
     source_options,
 )
+from rlmm.cli.printing.settings import PrintSettings
 from rlmm.config.keys import KEYS
-from rlmm.inspection.selection import At
+from rlmm.inspection.selectors import At
 
 if TYPE_CHECKING:
     from click.testing import Result
@@ -60,8 +61,8 @@ def commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in [one for one in os.environ if one.startswith("RLMM_")]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(main.SUBCOMMANDS, "look", f"{__name__}:look")
-    monkeypatch.setitem(main.SUBCOMMANDS, "nested", f"{__name__}:nested")
+    monkeypatch.setitem(commands_table.SUBCOMMANDS, "look", f"{__name__}:look")
+    monkeypatch.setitem(commands_table.SUBCOMMANDS, "nested", f"{__name__}:nested")
 
 
 def run(*arguments: str, **environ: str) -> Result:
@@ -271,7 +272,7 @@ def test_configuration_of_a_service_passes_over_variables_of_commands() -> None:
 
 def test_no_variable_of_a_command_is_one_of_the_configuration() -> None:
     """A name means one thing."""
-    commands = main.COMMANDS_OF_VARIABLES
+    commands = commands_table.COMMANDS_OF_VARIABLES
     assert [key.env for key in KEYS.values() if is_of_commands(key.env, commands)] == []
 
 

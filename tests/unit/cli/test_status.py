@@ -14,17 +14,17 @@ from rich.console import Console
 from rich.live import Live
 
 from rlmm.cli import main
-from rlmm.cli.answers.status import WatchedStatus, status_answer
+from rlmm.cli.common.source_options import Asked
+from rlmm.cli.common.watch_mode import Lines, View, keep_asking
 from rlmm.cli.printing.settings import PrintSettings
 from rlmm.cli.printing.writing import NobodyReads, Out
-from rlmm.cli.source_options import Asked
-from rlmm.cli.watching import Lines, View, keep_asking
+from rlmm.cli.queries.status_answer import WatchedStatus, status_answer
 from rlmm.errors import ConfigError, SidecarUnavailable
-from rlmm.inspection.standing import PlaceStanding, Standing
+from rlmm.inspection.source_status import PlaceStanding, Standing
 from rlmm.log.protocol import LogIdentity
-from rlmm.sources.protocol import SourceKind
-from rlmm.sources.settings import SourceSettings
-from rlmm.views.standing import standing_totals
+from rlmm.state_sources.protocol import SourceKind
+from rlmm.state_sources.settings import SourceSettings
+from rlmm.views.source_status import standing_totals
 from tests.support.golden_outputs import require_golden
 from tests.support.inspecting import History
 from tests.support.looking import (
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rlmm.errors import RlmmError
-    from rlmm.sources.protocol import Source
+    from rlmm.state_sources.protocol import Source
 
 COUNTS = {"COPY_SEGMENT_STARTED": 1, "COPY_SEGMENT_FINISHED": 99, "DELETE_SEGMENT_STARTED": 0}
 OPEN = PlaceStanding(

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pytest
 
-from rlmm.cli.tier.around import told_and_kept
+from rlmm.cli.tier_common.job_context import told_and_kept
 from rlmm.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from rlmm.cli.care.options import care_request_of
+from rlmm.cli.common.environment_variables import SaidAloud
 from rlmm.cli.main import cli
 from rlmm.cli.tier.command import CARE, tier
-from rlmm.cli.tier.examples import COLUMNS, EXAMPLES
-from rlmm.cli.tier.options import request_of, store_of
-from rlmm.cli.variables import SaidAloud
-from spark_tiering.sources.settings import LogDirSettings
+from rlmm.cli.tier_common.examples import COLUMNS, EXAMPLES
+from rlmm.cli.tier_common.options import request_of, store_of
+from rlmm.cli.tier_maintenance.options import care_request_of
+from spark_tiering.segment_sources.settings import LogDirSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from rlmm.cli.tier.options import (
+from rlmm.cli.tier_common.options import (
     DECIDED_BY_PLANS,
     StoreChoice,
     adopting,
@@ -20,16 +20,16 @@ from rlmm.cli.tier.options import (
     store_options,
 )
 from rlmm.errors import ConfigError
-from spark_tiering.engines.settings import SUBMITTED, EngineSettings
-from spark_tiering.plan.reasons import Mode
-from spark_tiering.plan.rules import OBJECTS_MAX, Budgets, Filters
-from spark_tiering.run.request import NO_BROKER, ClusterAccess, JobRequest
-from spark_tiering.sources.settings import LogDirSettings, SidecarSettings
+from spark_tiering.copy_job.request import NO_BROKER, ClusterAccess, JobRequest
+from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.copy_plan.rules import OBJECTS_MAX, Budgets, Filters
+from spark_tiering.execution.settings import SUBMITTED, EngineSettings
+from spark_tiering.executor.tasks import CopyOptions
+from spark_tiering.executor.throttle import UNBOUND, Pace
+from spark_tiering.segment_sources.settings import LogDirSettings, SidecarSettings
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.s3_settings import Encryption, S3Settings
 from spark_tiering.tier_metadata.settings import EmbeddedAccess, SidecarAccess
-from spark_tiering.work.tasks import CopyOptions
-from spark_tiering.work.throttle import UNBOUND, Pace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,9 +8,9 @@ import threading
 
 import pytest
 
-from rlmm.cli.tier import progress as tier_progress
-from rlmm.cli.tier.progress import LINE_S, REDRAW_S, ProgressLine, progress_line
-from spark_tiering.run.progress import Progress
+from rlmm.cli.tier_common import progress_line as tier_progress
+from rlmm.cli.tier_common.progress_line import LINE_S, REDRAW_S, ProgressLine, progress_line
+from spark_tiering.copy_job.progress import Progress
 
 CLEAR = "\r\x1b[2K"
 
@@ -62,7 +62,7 @@ def test_line_elsewhere_when_shown_then_is_one_of_the_log_every_few_seconds(
     """What reads a log gets lines and no control characters; the last of all is one of them."""
     out, clock = io.StringIO(), Clock()
     line = ProgressLine(out, clock)
-    with caplog.at_level(logging.INFO, tier_progress.__name__):
+    with caplog.at_level(logging.INFO, "rlmm.cli.tier.progress"):
         line.show(progress(0))
         clock.now_s += LINE_S - 1
         line.show(progress(1))
@@ -123,7 +123,7 @@ def test_line_when_nothing_comes_back_for_long_then_is_shown_again_with_the_time
     """A segment of some gigabytes takes minutes: who looks sees that the job is alive."""
     clock = Clock()
     line = ProgressLine(io.StringIO(), clock, is_terminal=False)
-    with caplog.at_level(logging.INFO, tier_progress.__name__):
+    with caplog.at_level(logging.INFO, "rlmm.cli.tier.progress"):
         line.tick()
         line.show(progress(1))
         for _ in range(2):

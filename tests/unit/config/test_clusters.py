@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from rlmm.cli.config import config
+from rlmm.cli.common.config_options import config
 from rlmm.config.keys import KEYS
 from rlmm.config.loading import load
 from rlmm.config.process import LogKind, Mode
 from rlmm.errors import ConfigError
-from rlmm.log.kafka.settings import Secret
+from rlmm.kafka_client.settings import Secret
 from rlmm.partition_log.descriptors import open_files_max_by_limit
-from rlmm.planning import plans_of
+from rlmm.process.wiring import plans_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,8 @@ import pytest
 from rlmm.config.loading import load
 from rlmm.config.process import LogKind, Mode
 from rlmm.errors import ConfigError
-from rlmm.log.kafka.settings import SaslMechanism, Secret, SecurityProtocol
-from rlmm.log.kafka.tokens import FileTokens
+from rlmm.kafka_client.security.oauth_tokens import FileTokens
+from rlmm.kafka_client.settings import SaslMechanism, Secret, SecurityProtocol
 
 if TYPE_CHECKING:
     from rlmm.config.loading import Loaded

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from rlmm.assignment import Assignment
 from rlmm.config.process import AssignmentKind, LogChoice, ProcessSettings
 from rlmm.errors import ConfigError
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlmm.config.properties import parse_properties
+from rlmm.base.java_properties import parse_properties
 from rlmm.errors import ConfigError
 
 FORMS = {

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.assignment import Assignment
-from rlmm.engine import EngineSettings
+from rlmm.engine.engine import EngineSettings
 from rlmm.errors import ConfigError, InvalidArgument, NotAssigned, NotReady, PumpFailed
-from rlmm.log.memory_partition import BoundsFault
+from rlmm.log.memory.partition import BoundsFault
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.verdicts import APPLIED
 from rlmm.pump.settings import PumpSettings
 from tests.support.builders import (
@@ -24,7 +24,7 @@ from tests.support.engines import ROOM, World, until, until_open
 from tests.support.odd_log import OddLog
 
 if TYPE_CHECKING:
-    from rlmm.engine import Engine
+    from rlmm.engine.engine import Engine
 from tests.support.watching import TP
 
 STEP_BY_STEP = EngineSettings(memory=ROOM, pump=PumpSettings(slice_events=1, read_bytes=1))

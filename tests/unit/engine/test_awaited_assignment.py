@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.assignment import Assignment
 from rlmm.errors import NotAssigned, NotReady, Stopped
-from rlmm.progress import Why
-from rlmm.pump.publish import StoredNotAssigned, Written
+from rlmm.log.replay_progress import Why
+from rlmm.metadata.assignment import Assignment
+from rlmm.pump.writer import StoredNotAssigned, Written
 from tests.support.builders import segment_id, started, tp
 from tests.support.engines import World, until, until_open
 from tests.support.watching import TP, log_end, refusal, refusals
@@ -19,7 +19,7 @@ from tests.support.watching import TP, log_end, refusal, refusals
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rlmm.engine import Engine
+    from rlmm.engine.engine import Engine
 
 AWAITED = Assignment.awaited()
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.assignment import Assignment
 from rlmm.errors import InvalidArgument, LogNotPermitted, LogUnavailable, NotReady, Stopped
-from rlmm.library import RemoteLogMetadata
-from rlmm.progress import Why
+from rlmm.library.remote_log_metadata import RemoteLogMetadata
+from rlmm.log.replay_progress import Why
+from rlmm.metadata.assignment import Assignment
 from tests.support.builders import finished, started, tp
 from tests.support.engines import World, until, until_open
 from tests.support.odd_log import OddLog
@@ -20,7 +20,7 @@ from tests.support.odd_log import OddLog
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rlmm.engine import Engine
+    from rlmm.engine.engine import Engine
 
 TP = tp()
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.assignment import Assignment
-from rlmm.broker_watch import BrokerWatch
+from rlmm.engine.broker_watch import BrokerWatch
 from rlmm.errors import LogNotPermitted, LogUnavailable
+from rlmm.metadata.assignment import Assignment
 from tests.support.builders import tp
 from tests.support.engines import until
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.assignment import Assignment
-from rlmm.engine import EngineSettings
+from rlmm.engine.engine import EngineSettings
 from rlmm.errors import NotAssigned, NotReady, UnknownPartition
-from rlmm.library import RemoteLogMetadata
-from rlmm.metadata.codec.encoding import encode_any
+from rlmm.library.remote_log_metadata import RemoteLogMetadata
+from rlmm.metadata.assignment import Assignment
+from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentState
 from rlmm.pump.settings import PumpSettings

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.copy_watch import CopyWatch
+from rlmm.engine.copy_watch import CopyWatch
 from rlmm.errors import LogNotPermitted, LogUnavailable
 from rlmm.views.status import copying_view
 from tests.support.engines import until
 
 if TYPE_CHECKING:
-    from rlmm.copy_watch import CopyingStatistics
+    from rlmm.engine.copy_watch import CopyingStatistics
 
 WARN_S = 40.0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from rlmm.engine import Engine, EngineSettings, Ground
+from rlmm.engine.engine import Engine, EngineSettings, Ground
 from tests.support.engines import ROOM, LoopClock, World, no_memory, until_open
 
 

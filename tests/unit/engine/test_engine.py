@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from rlmm.assignment import Assignment
 from rlmm.errors import (
     EventRejected,
     NotAssigned,
@@ -13,6 +12,7 @@ from rlmm.errors import (
     Stopped,
     UnknownPartition,
 )
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.verdicts import APPLIED, DUPLICATE
 from tests.support.builders import finished, segment_id, started, tp
 from tests.support.engines import World, until, until_open, until_state

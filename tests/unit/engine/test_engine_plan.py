@@ -10,13 +10,13 @@ from rlmm.config.loading import load
 from rlmm.log.kafka.kafka_log import KafkaLog
 from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.ids import Uuid
-from rlmm.planning import SNAPSHOT_FOLDER, plan_of
+from rlmm.process.wiring import SNAPSHOT_FOLDER, plan_of
 from rlmm.snapshot.catalog import identity_folder, snapshot_name
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rlmm.log.kafka.lost_topic import Remember
+    from rlmm.log.kafka.recreated_topic import Remember
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 

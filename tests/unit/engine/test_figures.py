@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.assignment import Assignment
-from rlmm.engine import EngineSettings
+from rlmm.engine.engine import EngineSettings
 from rlmm.errors import AssignmentLost, NotAssigned, NotReady, OverBudget, RlmmError, Stopped
 from rlmm.gate.settings import GateSettings
 from rlmm.gate.state import GateState
-from rlmm.log.memory import MemoryLogStatistics
+from rlmm.log.memory.memory_log import MemoryLogStatistics
+from rlmm.log.replay_progress import Why
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.report import Tally
 from rlmm.metadata.verdicts import RejectReason, Remark, UndecodableReason
-from rlmm.progress import Why
 from tests.support.builders import delete_started, finished, segment_id, started, tp
 from tests.support.engines import ROOM, START_MS, LoopClock, World, until_open, until_state
 from tests.support.watching import TP, follower

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.engine import EngineSettings
+from rlmm.engine.engine import EngineSettings
+from rlmm.engine.freshness import wait_fresh
 from rlmm.errors import LogUnavailable, NotReady
-from rlmm.freshness import wait_fresh
 from rlmm.gate.settings import GateSettings
-from rlmm.http import questions
+from rlmm.http import queries as questions
 from rlmm.http.settings import HttpSettings
-from rlmm.library import RemoteLogMetadata
-from rlmm.log.memory_partition import BoundsFault
-from rlmm.sidecar import waiting
+from rlmm.library.remote_log_metadata import RemoteLogMetadata
+from rlmm.log.memory.partition import BoundsFault
+from rlmm.sidecar import waiting_requests as waiting
 from rlmm.wire.options import ReadOptions
 from rlmm.wire.values import partition_value
 from tests.support.builders import finished, segment_id, started
@@ -26,7 +26,7 @@ from tests.support.watching import TP
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from rlmm.engine import Engine
+    from rlmm.engine.engine import Engine
     from rlmm.metadata.ids import TopicIdPartition
 
     Waiting = Callable[[Engine, list[TopicIdPartition], int | None], Awaitable[object]]

@@ -7,9 +7,9 @@ import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rlmm.assignment import Assignment
-from rlmm.engine import EngineSettings
-from rlmm.line_fields import bound
+from rlmm.base.log_context import bound
+from rlmm.engine.engine import EngineSettings
+from rlmm.metadata.assignment import Assignment
 from rlmm.pump.settings import PumpSettings
 from rlmm.snapshot.settings import SnapshotSettings
 from rlmm.telemetry.logs import set_up

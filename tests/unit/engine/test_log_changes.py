@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from rlmm.errors import LogTruncated, NotReady, OutcomeUnknown, UnknownPartition
+from rlmm.log.replay_progress import Why
 from rlmm.metadata.verdicts import (
     Rejected,
 )
-from rlmm.progress import Why
 from tests.support.builders import (
     delete_started,
     finished,

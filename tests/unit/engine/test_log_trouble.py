@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from rlmm.progress import Why
+from rlmm.log.replay_progress import Why
 from tests.support.builders import (
     finished,
     segment_id,

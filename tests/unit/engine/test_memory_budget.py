@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from rlmm.assignment import Assignment
-from rlmm.engine import EngineSettings
+from rlmm.engine.engine import EngineSettings
 from rlmm.errors import NotReady, OverBudget
+from rlmm.metadata.assignment import Assignment
 from rlmm.pump.budget import Memory, MemorySettings
 from tests.support.builders import (
     started,

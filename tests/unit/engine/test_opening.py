@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
-from rlmm.engine_plan import OpenLog
+from rlmm.engine.log_opening import OpeningLog
+from rlmm.engine.plan import OpenLog
 from rlmm.errors import AppendRefused, LogDamaged, LogUnavailable
-from rlmm.log.memory import MemoryLog
-from rlmm.log.memory_topic import MemoryTopic
+from rlmm.log.memory.memory_log import MemoryLog
+from rlmm.log.memory.topic import MemoryTopic
 from rlmm.log.protocol import LogStatistics
-from rlmm.opening import OpeningLog
 from tests.support.engines import until
 
 WAIT_S = 5.0

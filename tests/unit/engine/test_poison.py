@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from rlmm.engine import EngineSettings
-from rlmm.metadata.codec.encoding import encode_any
-from rlmm.metadata.codec.layout import VALUE_BYTES_MAX
+from rlmm.engine.engine import EngineSettings
+from rlmm.log.replay_progress import Why
+from rlmm.metadata.encoding import encode_any
+from rlmm.metadata.record_layout import VALUE_BYTES_MAX
 from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.verdicts import (
     Applied,
@@ -17,7 +18,6 @@ from rlmm.metadata.verdicts import (
     Undecodable,
     UndecodableReason,
 )
-from rlmm.progress import Why
 from rlmm.pump.settings import PumpSettings
 from rlmm.records.writer import build_batch, records_of
 from tests.support.builders import (

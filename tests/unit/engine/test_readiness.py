@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.assignment import Assignment
-from rlmm.engine import EngineSettings
+from rlmm.engine.engine import EngineSettings
 from rlmm.errors import (
     NotAssigned,
     NotReady,
@@ -16,9 +15,10 @@ from rlmm.errors import (
     Stopped,
     UnknownPartition,
 )
-from rlmm.log.memory_partition import BoundsFault
+from rlmm.log.memory.partition import BoundsFault
+from rlmm.log.replay_progress import Why
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.python_shard import PythonShard
-from rlmm.progress import Why
 from rlmm.pump.settings import PumpSettings
 from tests.support.builders import finished, started
 from tests.support.engines import ROOM, World, until, until_open, until_state

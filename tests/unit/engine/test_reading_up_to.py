@@ -6,8 +6,7 @@ import asyncio
 
 import pytest
 
-from rlmm.assignment import Assignment
-from rlmm.engine import EngineSettings
+from rlmm.engine.engine import EngineSettings
 from rlmm.errors import (
     AssignmentLost,
     InvalidArgument,
@@ -18,7 +17,8 @@ from rlmm.errors import (
     Stopped,
 )
 from rlmm.gate.settings import GateSettings
-from rlmm.log.memory_partition import BoundsFault
+from rlmm.log.memory.partition import BoundsFault
+from rlmm.metadata.assignment import Assignment
 from tests.support.builders import finished, segment_id, started
 from tests.support.engines import ROOM, World, until, until_open, until_state
 from tests.support.watching import TP, ids

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.assignment import Assignment
-from rlmm.engine import EngineSettings
+from rlmm.engine.engine import EngineSettings
 from rlmm.errors import (
     UnknownPartition,
 )
-from rlmm.progress import Why
+from rlmm.log.replay_progress import Why
+from rlmm.metadata.assignment import Assignment
 from rlmm.pump.settings import PumpSettings
 from tests.support.builders import finished, segment_id, started
 from tests.support.engines import ROOM, World, until, until_open, until_state
 from tests.support.pieces import segment_value
 
 if TYPE_CHECKING:
-    from rlmm.engine import Engine
+    from rlmm.engine.engine import Engine
 from tests.support.watching import TP, refusal
 
 

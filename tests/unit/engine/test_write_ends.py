@@ -6,8 +6,7 @@ import asyncio
 
 import pytest
 
-from rlmm.assignment import Assignment
-from rlmm.engine import EngineSettings
+from rlmm.engine.engine import EngineSettings
 from rlmm.errors import (
     AppendRefused,
     AppendUncertain,
@@ -18,10 +17,11 @@ from rlmm.errors import (
     Stopped,
     UnknownPartition,
 )
-from rlmm.log.memory_partition import AppendOutcome
+from rlmm.log.memory.partition import AppendOutcome
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.verdicts import APPLIED, DUPLICATE
-from rlmm.pump.publish import StoredNotAssigned, Written
 from rlmm.pump.settings import WriteSettings
+from rlmm.pump.writer import StoredNotAssigned, Written
 from tests.support.builders import (
     finished,
     segment_id,

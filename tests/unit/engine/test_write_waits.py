@@ -7,16 +7,16 @@ import threading
 
 import pytest
 
-from rlmm.assignment import Assignment
-from rlmm.engine import EngineSettings
+from rlmm.engine.engine import EngineSettings
 from rlmm.errors import (
     NotReady,
     OverBudget,
     UnknownPartition,
 )
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.verdicts import APPLIED
-from rlmm.pump.publish import Written
 from rlmm.pump.settings import WriteSettings
+from rlmm.pump.writer import Written
 from tests.support.builders import (
     finished,
     started,

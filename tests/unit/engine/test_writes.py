@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.assignment import Assignment
 from rlmm.errors import (
     EventRejected,
     InvalidArgument,
@@ -15,6 +14,7 @@ from rlmm.errors import (
     NotReady,
     NotWritable,
 )
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from rlmm.metadata.verdicts import APPLIED, DUPLICATE, RejectReason, Remark
 from tests.support.builders import (
@@ -30,7 +30,7 @@ from tests.support.engines import World, until, until_open
 from tests.support.odd_log import OddLog
 
 if TYPE_CHECKING:
-    from rlmm.engine import Engine
+    from rlmm.engine.engine import Engine
     from rlmm.metadata.events import Event
 from tests.support.watching import TP, log_end
 

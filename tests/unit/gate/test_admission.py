@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.assignment import Assignment
 from rlmm.errors import NotAssigned, NotReady, PumpFailed, Stopped, UnknownPartition
 from rlmm.gate.admission import Gate, require_known
 from rlmm.gate.state import GateState
+from rlmm.log.replay_progress import CaughtUp, FellBehind, Lost, Reassigned, ReplayProgress, Why
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
-from rlmm.progress import CaughtUp, FellBehind, Lost, Reassigned, ReplayProgress, Why
 from tests.support.builders import partition_delete, started, tp
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from rlmm.errors import AssignmentLost, Stopped
-from rlmm.gate.barrier import Barrier
-from rlmm.gate.figures import BarrierStatistics
+from rlmm.gate.offset_waits import Barrier
+from rlmm.gate.statistics import BarrierStatistics
 
 
 async def waiting_for(
@@ -100,7 +100,7 @@ async def test_f90_waiters_when_very_many_leave_one_by_one_then_each_costs_littl
         nonlocal orders
         orders += 1
 
-    monkeypatch.setattr("rlmm.gate.barrier.heapify", heapify)
+    monkeypatch.setattr("rlmm.gate.offset_waits.heapify", heapify)
     barrier = Barrier()
     tasks = await waiting_for(barrier, *[9] * 1_024)
     for task in tasks:

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.assignment import Assignment
 from rlmm.errors import InvalidArgument, NotAssigned, NotReady, RlmmError, Stopped, UnknownPartition
 from rlmm.gate.admission import Gate
 from rlmm.gate.reads import LOOKUPS_MAX, Reads
+from rlmm.log.replay_progress import CaughtUp, ReplayProgress
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.paging import Page, PageKey
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
-from rlmm.progress import CaughtUp, ReplayProgress
 from tests.support.builders import finished, partition_delete, segment_id, started, tp
 
 if TYPE_CHECKING:

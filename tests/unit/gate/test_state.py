@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rlmm.gate.state import TRANSITIONS, GateState, ShardGate
-from rlmm.progress import CaughtUp, Fact, FellBehind, Lost, Reassigned, Why
+from rlmm.log.replay_progress import CaughtUp, Fact, FellBehind, Lost, Reassigned, Why
 
 REPLAYING, OPEN, STALE, CLOSED = GateState
 CAUGHT_UP = CaughtUp()

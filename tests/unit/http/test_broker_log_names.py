@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlmm.http.broker_log.names import WITHOUT_LOG, SealedFiles, is_ever_read, why_not
+from rlmm.broker_files.sealed_files import WITHOUT_LOG, SealedFiles, is_ever_read, why_not
 from tests.support.segments import example_partition
 
 NAMES = frozenset({*example_partition().contents, "partition.metadata"})

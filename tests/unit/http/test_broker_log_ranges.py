@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlmm.http.broker_log.ranges import bytes_asked
+from rlmm.broker_files.byte_ranges import bytes_asked
 
 SIZE = 100
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+from rlmm.broker_files import last_stable_offsets as stable
+from rlmm.broker_files.last_stable_offsets import Stable, StableOffsets
+from rlmm.broker_files.statistics import Figures
 from rlmm.errors import LogUnavailable
-from rlmm.http.broker_log import stable
-from rlmm.http.broker_log.figures import Figures
-from rlmm.http.broker_log.stable import Stable, StableOffsets
 from tests.support.broker_logs import PARTITION, TOPIC, TOPIC_ID, Teller
 from tests.support.builders import tp
 from tests.support.engines import until

@@ -9,7 +9,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from rlmm.http.openapi import document
-from rlmm.http.questions import QUESTIONS
+from rlmm.http.queries import QUESTIONS
 from rlmm.http.routes import PREFIX, ROUTES
 from rlmm.http.schemas import SCHEMAS
 

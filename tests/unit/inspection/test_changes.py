@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rlmm.inspection.changes import ChangeKind, SegmentChange, WatermarkChange, changes_of
+from rlmm.inspection.state_changes import ChangeKind, SegmentChange, WatermarkChange, changes_of
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.support.builders import (

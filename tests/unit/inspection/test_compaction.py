@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.inspection.cleaning import Cleaner, Keys
-from rlmm.inspection.compaction import LEVELS, Level, Outlook, Topic, rehearse
-from rlmm.inspection.happened import Happened
-from rlmm.inspection.replaying import Bound
+from rlmm.inspection.compaction_rehearsal import LEVELS, Level, Outlook, Topic, rehearse
+from rlmm.inspection.event_record import Happened
+from rlmm.inspection.log_cleaner import Cleaner, Keys
+from rlmm.inspection.replay import Bound
 from rlmm.metadata.verdicts import APPLIED
 from tests.support.builders import delete_finished, delete_started, finished, started
 from tests.support.inspecting import START_MS, History
@@ -17,7 +17,7 @@ from tests.support.inspecting import START_MS, History
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rlmm.inspection.compaction import Harm
+    from rlmm.inspection.compaction_rehearsal import Harm
 
 DELETE, BOTH, COMPACT, PER_OFFSET, PER_STATE = LEVELS
 DAY_MS = 86_400_000

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.inspection.cluster import PartitionPlace, Rights, Setting, TopicFacts
+from rlmm.inspection.cluster_facts import PartitionPlace, Rights, Setting, TopicFacts
 from rlmm.inspection.doctor import METADATA_TOPIC, Facts, examine
-from rlmm.inspection.doctor_kinds import KINDS
+from rlmm.inspection.doctor_findings import KINDS
 from rlmm.metadata.ids import Uuid
 from tests.support.told_cluster import settings
 

@@ -13,8 +13,8 @@ from rlmm.inspection.event_filter import (
     verdict_words,
     words_of,
 )
-from rlmm.inspection.happened import Happened
-from rlmm.inspection.selection import partition_filter
+from rlmm.inspection.event_record import Happened
+from rlmm.inspection.selectors import partition_filter
 from rlmm.metadata.events import SegmentSnapshot
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from rlmm.metadata.verdicts import (

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.inspection.cluster import PartitionOffsets, TopicFacts
+from rlmm.findings.finding import Severity
+from rlmm.inspection.cluster_facts import PartitionOffsets, TopicFacts
+from rlmm.inspection.explain import explain
 from rlmm.inspection.explain_facts import Facts, of_topic, of_unknown
-from rlmm.inspection.explain_kinds import KINDS
-from rlmm.inspection.explaining import explain
-from rlmm.inspection.findings import Severity
+from rlmm.inspection.explain_findings import KINDS
 from rlmm.inspection.history import Chronicle, Sought
-from rlmm.inspection.looking_up import Rule, Why
-from rlmm.inspection.replaying import Bound, Replay
-from rlmm.inspection.retention import Fate
-from rlmm.inspection.story import Story
+from rlmm.inspection.lookup_trace import Rule, Why
+from rlmm.inspection.offset_history import Story
+from rlmm.inspection.replay import Bound, Replay
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import PartitionDeleteState
+from rlmm.retention.retention import Fate
 from tests.support.builders import (
     TOPIC_ID,
     delete_finished,
@@ -33,7 +33,7 @@ from tests.support.inspecting import START_MS, History
 from tests.support.told_cluster import settings
 
 if TYPE_CHECKING:
-    from rlmm.inspection.explaining import Explanation
+    from rlmm.inspection.explain import Explanation
     from rlmm.metadata.events import Event
 
 HOUR_MS = 3_600_000

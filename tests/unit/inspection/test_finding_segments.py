@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.inspection.finding_segments import epochs_of, holding, newest_from
+from rlmm.inspection.segment_search import epochs_of, holding, newest_from
 from tests.support.builders import delete_started, finished, segment_id, started, tp
 from tests.support.inspecting import moment_of
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.inspection.history import SLOTS_MAX, Chronicle, Part, Sought
-from rlmm.inspection.replaying import Bound, Replay
-from rlmm.metadata.codec import encode, encode_any
+from rlmm.inspection.replay import Bound, Replay
+from rlmm.metadata.encoding import encode, encode_any
 from rlmm.metadata.events import SegmentSnapshot
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState

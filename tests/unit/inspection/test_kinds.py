@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, cast
 import click
 import pytest
 
+import rlmm.findings
 import rlmm.inspection
-from rlmm.cli.main import SUBCOMMANDS
+from rlmm.cli.common.commands import SUBCOMMANDS
 from rlmm.cli.tier.command import tier
-from rlmm.inspection.findings import Kind
-from rlmm.inspection.kinds import BY_COMMAND, KINDS
-from rlmm.inspection.verifying import broken_rules
+from rlmm.findings.finding import Kind
+from rlmm.inspection.finding_kinds import BY_COMMAND, KINDS
+from rlmm.inspection.verify import broken_rules
 
 if TYPE_CHECKING:
     from rlmm.metadata.shard import Shard
@@ -28,9 +29,10 @@ TESTS = Path(__file__).resolve().parents[2]
 def registered() -> dict[Kind, str]:
     """Every kind that any module of the package has, and the name of its constant."""
     found = {}
-    for module in pkgutil.iter_modules(rlmm.inspection.__path__):
-        values = vars(importlib.import_module(f"rlmm.inspection.{module.name}"))
-        found.update({one: name for name, one in values.items() if isinstance(one, Kind)})
+    for package in (rlmm.findings, rlmm.inspection):
+        for module in pkgutil.iter_modules(package.__path__):
+            values = vars(importlib.import_module(f"{package.__name__}.{module.name}"))
+            found.update({one: name for name, one in values.items() if isinstance(one, Kind)})
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlmm.inspection.cluster import LogDir, PartitionOffsets
+from rlmm.inspection.cluster_facts import LogDir, PartitionOffsets
 from rlmm.inspection.lag import disks, lag_of, local_sizes
 from rlmm.metadata.segment import SegmentState
 from tests.support.builders import started, tp

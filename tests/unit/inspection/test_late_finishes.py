@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.inspection.happened import Happened
+from rlmm.inspection.event_record import Happened
 from rlmm.inspection.late_finishes import LATE_FINISH, Copies
-from rlmm.inspection.lineage import finished_of, overlaps_in
-from rlmm.metadata.codec.encoding import encode_any
+from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.python_shard import PythonShard
+from rlmm.retention.segment_lineage import finished_of, overlaps_in
 from tests.support.builders import delete_started, finished, started, tp
 
 if TYPE_CHECKING:

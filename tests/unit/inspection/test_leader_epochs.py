@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rlmm.inspection.leader_epochs import LeaderEpochs
 from rlmm.metadata.segment import SegmentState
+from rlmm.retention.log_leader_epochs import LeaderEpochs
 from tests.support.builders import started
 
 CF = SegmentState.COPY_SEGMENT_FINISHED

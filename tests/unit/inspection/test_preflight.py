@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlmm.inspection.cluster import PartitionOffsets
+from rlmm.inspection.cluster_facts import PartitionOffsets
 from rlmm.inspection.preflight import (
     KINDS,
     before_deletion,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rlmm.inspection.redaction import Redaction
+from rlmm.telemetry.redaction import Redaction
 
 NAMES = Redaction(b"key", ["orders", "orders-eu", "a.b", "__remote_log_metadata"])
 

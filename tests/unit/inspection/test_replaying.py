@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rlmm.errors import InvalidArgument, LogTruncated, UnknownPartition
-from rlmm.inspection.replaying import Bound, Replay, replay
-from rlmm.metadata.codec.encoding import encode
+from rlmm.inspection.replay import Bound, Replay, replay
+from rlmm.metadata.encoding import encode
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.verdicts import Applied, Rejected, RejectReason, Undecodable

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from rlmm.inspection.cluster import PartitionOffsets, Setting, TopicFacts
-from rlmm.inspection.leader_epochs import LeaderEpochs
-from rlmm.inspection.retention import Fate, Rules, due_of, start_after
+from rlmm.inspection.cluster_facts import PartitionOffsets, Setting, TopicFacts
 from rlmm.metadata.segment import SegmentState
+from rlmm.retention.log_leader_epochs import LeaderEpochs
+from rlmm.retention.retention import Fate, Rules, due_of, start_after
 from tests.support.builders import TOPIC_ID, segment_id, started
 
 CF = SegmentState.COPY_SEGMENT_FINISHED

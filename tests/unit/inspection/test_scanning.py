@@ -8,9 +8,9 @@ import pytest
 
 from rlmm.errors import LogUnavailable, NotReady
 from rlmm.inspection.history import Sought
-from rlmm.inspection.replaying import Bound
-from rlmm.inspection.scanning import Mention, Scan, find_mention
-from rlmm.metadata.codec import encode, encode_any
+from rlmm.inspection.log_scan import Mention, Scan, find_mention
+from rlmm.inspection.replay import Bound
+from rlmm.metadata.encoding import encode, encode_any
 from rlmm.metadata.events import SegmentSnapshot
 from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.verdicts import Undecodable, UndecodableReason

@@ -10,7 +10,7 @@ import pytest
 from rlmm.errors import InvalidArgument
 from rlmm.inspection.moment import PartitionSummary
 from rlmm.inspection.segment_filter import ORDERS, STATES, SegmentFilter, Totals, sort_key
-from rlmm.inspection.selection import parse_topic_partitions
+from rlmm.inspection.selectors import parse_topic_partitions
 from rlmm.metadata.segment import SegmentState
 from tests.support.builders import started, tp
 

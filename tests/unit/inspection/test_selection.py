@@ -7,7 +7,7 @@ import time
 import pytest
 
 from rlmm.errors import InvalidArgument, UnknownPartition
-from rlmm.inspection.selection import (
+from rlmm.inspection.selectors import (
     At,
     PartitionLabel,
     parse_at,

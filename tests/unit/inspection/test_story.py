@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.inspection import story as story_module
+from rlmm.inspection import offset_history as story_module
 from rlmm.inspection.history import Chronicle, Part, Sought
-from rlmm.inspection.replaying import Bound, Replay
-from rlmm.inspection.story import COPIES_MAX, LINES_MAX, REFUSED_MAX, Story
+from rlmm.inspection.offset_history import COPIES_MAX, LINES_MAX, REFUSED_MAX, Story
+from rlmm.inspection.replay import Bound, Replay
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from tests.support.builders import (
     delete_finished,

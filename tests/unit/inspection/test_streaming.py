@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import LogTruncated, LogUnavailable
-from rlmm.inspection import streaming
-from rlmm.inspection.replaying import READ_BYTES, Bound
-from rlmm.inspection.streaming import followed, merged, readers_of
+from rlmm.inspection import event_stream as streaming
+from rlmm.inspection.event_stream import followed, merged, readers_of
+from rlmm.inspection.replay import READ_BYTES, Bound
 from rlmm.metadata.verdicts import Rejected
 from tests.support.builders import finished, segment_id, started
 from tests.support.inspecting import START_MS, History
@@ -19,8 +19,8 @@ from tests.support.inspecting import START_MS, History
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
-    from rlmm.inspection.happened import Happened
-    from rlmm.inspection.streaming import Reader
+    from rlmm.inspection.event_record import Happened
+    from rlmm.inspection.event_stream import Reader
 
 NOWHERE = Bound()
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from rlmm.inspection.cluster import PartitionPlace, TopicFacts
+from rlmm.inspection.cluster_facts import PartitionPlace, TopicFacts
 from rlmm.inspection.moment import PartitionSummary
-from rlmm.inspection.replaying import Bound, Replay
+from rlmm.inspection.replay import Bound, Replay
 from rlmm.inspection.stuck import Known, half_deleted, stuck_in
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import PartitionDeleteState

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.inspection.retention import Rules, due_of
 from rlmm.inspection.usage import (
     Clock,
     Grouping,
@@ -16,9 +15,10 @@ from rlmm.inspection.usage import (
     live_records,
     longest_of,
 )
-from rlmm.inspection.verifying import hidden_of
+from rlmm.inspection.verify import hidden_of
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metadata.segment import SegmentState
+from rlmm.retention.retention import Rules, due_of
 from tests.support.builders import finished, segment_id, started
 from tests.support.inspecting import moment_of
 

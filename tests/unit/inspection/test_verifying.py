@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlmm.inspection.cluster import PartitionOffsets
-from rlmm.inspection.findings import Severity
-from rlmm.inspection.lineage import finished_of, gaps_in, lineage_of
+from rlmm.findings.finding import Severity
+from rlmm.inspection.cluster_facts import PartitionOffsets
 from rlmm.inspection.moment import PartitionSummary
-from rlmm.inspection.verifying import (
+from rlmm.inspection.verify import (
     KINDS,
     Head,
     broken_rules,
@@ -22,11 +21,12 @@ from rlmm.inspection.verifying import (
 )
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import SegmentState
+from rlmm.retention.segment_lineage import finished_of, gaps_in, lineage_of
 from tests.support.builders import delete_started, finished, segment_id, started, tp
 from tests.support.inspecting import moment_of
 
 if TYPE_CHECKING:
-    from rlmm.inspection.findings import Finding
+    from rlmm.findings.finding import Finding
     from rlmm.metadata.events import Event
 
 

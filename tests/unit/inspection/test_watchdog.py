@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from rlmm.inspection.standing import PlaceStanding, SourceKind, Standing
-from rlmm.inspection.watchdog import KINDS, Thresholds, judge
+from rlmm.inspection.check_thresholds import KINDS, Thresholds, judge
+from rlmm.inspection.source_status import PlaceStanding, SourceKind, Standing
 from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.ids import Uuid
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.errors import AppendRefused, ConfigError, InvalidArgument, LogUnavailable
-from rlmm.log import files
-from rlmm.log.files import FilesLog
-from rlmm.log.folder import PARTITION_COUNT, TOPIC, look_at
+from rlmm.log.files import files_log as files
+from rlmm.log.files.files_log import FilesLog
+from rlmm.log.files.log_folder import PARTITION_COUNT, TOPIC, look_at
 from rlmm.log.protocol import Bounds
 from rlmm.partition_log.disk import Disk
 from rlmm.partition_log.registry import LogRegistry

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import ConfigError
-from rlmm.log.folder import (
+from rlmm.log.files.log_folder import (
     PARTITION_COUNT,
     TOPIC,
     UNKNOWN_CLUSTER_ID,
@@ -18,7 +18,7 @@ from rlmm.log.folder import (
     look_at,
     new_identity,
 )
-from rlmm.log.identity import random_uuid
+from rlmm.log.new_ids import random_uuid
 from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.ids import Uuid
 

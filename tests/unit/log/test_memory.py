@@ -7,11 +7,11 @@ import asyncio
 import pytest
 
 from rlmm.errors import AppendRefused, AppendUncertain, ConfigError, InvalidArgument, LogUnavailable
-from rlmm.log.memory import MemoryLog
-from rlmm.log.memory_partition import BoundsFault
-from rlmm.log.memory_topic import MemoryTopic
+from rlmm.log.memory.memory_log import MemoryLog
+from rlmm.log.memory.partition import BoundsFault
+from rlmm.log.memory.script import LogScript
+from rlmm.log.memory.topic import MemoryTopic
 from rlmm.log.protocol import Bounds
-from rlmm.log.script import LogScript
 from rlmm.records.batch import Batch, walk
 from tests.conformance.log.memory_log import MemoryLogUnderTest
 from tests.conformance.log.under_test import read_until, settled, values_of

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rlmm.errors import ConfigError, InvalidArgument
-from rlmm.log.requests import PARTITION_COUNT_MAX, require_count, require_timeout
+from rlmm.log.request_checks import PARTITION_COUNT_MAX, require_count, require_timeout
 
 
 @pytest.mark.parametrize("count", [0, -1, PARTITION_COUNT_MAX + 1, True, 2.5, "4"], ids=repr)

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from rlmm.errors import AppendRefused, AppendUncertain, InvalidArgument, LogDamaged, LogTruncated
-from rlmm.log.memory_partition import AppendOutcome
+from rlmm.log.memory.partition import AppendOutcome
 from rlmm.log.protocol import Bounds
 from rlmm.records.batch import Batch, walk
 from rlmm.records.compression import Compression

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.metadata.codec import decode, encode, encode_any
+from rlmm.metadata.decoding import decode
+from rlmm.metadata.encoding import encode, encode_any
 from rlmm.metadata.events import PartitionDelete, SegmentSnapshot, SegmentUpdate
 from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
 from rlmm.metadata.varint import encode_varint

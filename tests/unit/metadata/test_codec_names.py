@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlmm.metadata.codec import decode
-from rlmm.metadata.codec.decoding import decode_name, decode_partition_key
+from rlmm.metadata.decoding import decode, decode_name, decode_partition_key
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metadata.segment import SegmentMetadata
 from tests.support import pieces

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from rlmm.errors import InvalidArgument, NotPublishable
-from rlmm.metadata.codec import decode, encode, encode_any
-from rlmm.metadata.codec.layout import VALUE_BYTES_MAX
+from rlmm.metadata.decoding import decode
+from rlmm.metadata.encoding import encode, encode_any
+from rlmm.metadata.record_layout import VALUE_BYTES_MAX
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from rlmm.metadata.verdicts import Undecodable, UndecodableReason
 from tests.support import golden

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.metadata.codec import decode
-from rlmm.metadata.codec.layout import VALUE_BYTES_MAX
+from rlmm.metadata.decoding import decode
 from rlmm.metadata.events import PartitionDelete, SegmentSnapshot, SegmentUpdate
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
+from rlmm.metadata.record_layout import VALUE_BYTES_MAX
 from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
 from rlmm.metadata.verdicts import Undecodable, UndecodableReason
 from tests.support import golden

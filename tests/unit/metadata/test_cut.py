@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.metadata.codec import decode, encode_any
-from rlmm.metadata.codec.encoding import encode_custom, encode_writer
 from rlmm.metadata.cut import cut
+from rlmm.metadata.decoding import decode
+from rlmm.metadata.encoding import encode_any, encode_custom, encode_writer
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.row import row_of
 from rlmm.metadata.segment import SegmentMetadata, SegmentState

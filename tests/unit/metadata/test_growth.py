@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Never
 import pytest
 
 from rlmm.metadata import slots as slots_module
-from rlmm.metadata.codec.encoding import encode_writer
+from rlmm.metadata.encoding import encode_writer
 from rlmm.metadata.image import partition_image
 from rlmm.metadata.image_reading import read_partition_image
 from rlmm.metadata.partition import PartitionState

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.metadata.codec.encoding import encode_custom, encode_writer
+from rlmm.metadata.encoding import encode_custom, encode_writer
 from rlmm.metadata.row import (
     NOT_FINISHED,
     STARTED,

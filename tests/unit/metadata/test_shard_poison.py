@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rlmm.errors import InvalidArgument
-from rlmm.metadata.codec import encode_any
-from rlmm.metadata.codec.layout import VALUE_BYTES_MAX
+from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.ids import INT64_MAX
+from rlmm.metadata.record_layout import VALUE_BYTES_MAX
 from rlmm.metadata.report import Tally
 from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.varint import encode_varint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.pump.aside import offset_behind
+from rlmm.pump.damage_skipping import offset_behind
 from rlmm.records.batch import walk
 from rlmm.records.damage import DamagedBatch
 from tests.support.builders import finished, started

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rlmm.pump.durations import BOUNDS_S, Durations
+from rlmm.base.duration_histogram import BOUNDS_S, Durations
 
 
 @pytest.mark.parametrize(

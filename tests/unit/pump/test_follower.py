@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rlmm.doorbell import Doorbell
+from rlmm.base.doorbell import Doorbell
 from rlmm.errors import LogTruncated, LogUnavailable
+from rlmm.log.replay_progress import CaughtUp, Fact, FellBehind, History, Reassigned, Why
 from rlmm.metadata.python_shard import PythonShard
-from rlmm.progress import CaughtUp, Fact, FellBehind, History, Reassigned, Why
 from rlmm.pump.budget import Budget
 from rlmm.pump.follower import Follower, Surroundings
 from rlmm.pump.incidents import Incidents
-from rlmm.pump.pace import Pace
 from rlmm.pump.settings import PumpSettings
+from rlmm.pump.turn_taking import Pace
 from tests.support.builders import finished, segment_id, started, tp
 from tests.support.engines import ROOM, LoopClock, World, no_memory, until
 from tests.support.odd_log import OddLog
@@ -26,8 +26,8 @@ from tests.support.watching import TP
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from rlmm.log.replay_progress import ReplayProgress
     from rlmm.metadata.shard import Shard
-    from rlmm.progress import ReplayProgress
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from rlmm.pump.pace import IN_A_ROW, SET_APART_EVENTS, Pace
+from rlmm.pump.turn_taking import IN_A_ROW, SET_APART_EVENTS, Pace
 
 
 def leave_alone() -> None:

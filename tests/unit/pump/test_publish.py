@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from rlmm.assignment import Assignment
 from rlmm.errors import (
     AppendRefused,
     AppendUncertain,
@@ -21,7 +20,8 @@ from rlmm.errors import (
     OverBudget,
     Stopped,
 )
-from rlmm.metadata.codec.encoding import encode
+from rlmm.metadata.assignment import Assignment
+from rlmm.metadata.encoding import encode
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.report import Entry, Report, Tally
 from rlmm.metadata.segment import SegmentState
@@ -35,9 +35,9 @@ from rlmm.metadata.verdicts import (
     Verdict,
 )
 from rlmm.pump.budget import Budget, Memory, MemorySettings
-from rlmm.pump.publish import StoredNotAssigned, Writer, WriterStatistics, Written
 from rlmm.pump.settings import WriteSettings
 from rlmm.pump.verdicts import Verdicts
+from rlmm.pump.writer import StoredNotAssigned, Writer, WriterStatistics, Written
 from tests.support.builders import finished, segment_id, started, tp, update
 
 PLACE = 2

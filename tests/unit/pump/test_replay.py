@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rlmm.log.protocol import Bounds
+from rlmm.log.replay_progress import CaughtUp, Fact, FellBehind, History, Lost, Why
 from rlmm.metadata.segment import PartitionDeleteState
-from rlmm.progress import CaughtUp, Fact, FellBehind, History, Lost, Why
 from rlmm.pump.replay import Beginning, Replay, beginning
 from rlmm.pump.settings import PumpSettings
 from tests.support.builders import finished, partition_delete, started, tp

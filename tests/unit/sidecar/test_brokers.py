@@ -9,13 +9,13 @@ import pytest
 
 from rlmm.errors import NotAssigned, NotReady, OverBudget, Superseded, TooBusy
 from rlmm.metadata.ids import Uuid
-from rlmm.sidecar import starts
+from rlmm.sidecar import broker_starts as starts
+from rlmm.sidecar.broker_starts import SETTLE_S, BrokerStatistics
 from rlmm.sidecar.brokers import BrokerAssignments
-from rlmm.sidecar.starts import SETTLE_S, BrokerStatistics
 from tests.support.builders import tp
 
 if TYPE_CHECKING:
-    from rlmm.assignment import Assignment
+    from rlmm.metadata.assignment import Assignment
     from rlmm.metadata.ids import TopicIdPartition
 
 ONE, TWO, THREE, FOUR = (tp("orders", number) for number in range(4))

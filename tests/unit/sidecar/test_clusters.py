@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rlmm.errors import WrongCluster
-from rlmm.log.folder import UNKNOWN_CLUSTER_ID
+from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
 from rlmm.sidecar.clusters import Clusters
 
 

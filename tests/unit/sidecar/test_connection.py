@@ -11,9 +11,9 @@ from rlmm.access.roles import Peer
 from rlmm.sidecar import connection as module
 from rlmm.sidecar.clusters import Clusters
 from rlmm.sidecar.connection import Connection
-from rlmm.sidecar.figures import Figures
 from rlmm.sidecar.session import Surroundings
 from rlmm.sidecar.settings import SidecarSettings
+from rlmm.sidecar.statistics import Figures
 from rlmm.wire.messages import request_frame
 from tests.support.engines import World
 from tests.support.sidecars import FixedEngines, RoleDoor

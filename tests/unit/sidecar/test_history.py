@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rlmm.records.record_set import RecordSet
 from rlmm.records.writer import build_batch, records_of
-from rlmm.sidecar.history import _whole
+from rlmm.sidecar.log_queries import _whole
 
 FIRST = build_batch(records_of([b"a" * 500, b"b"], 10), 10)
 SECOND = build_batch(records_of([b"c"], 12), 12)

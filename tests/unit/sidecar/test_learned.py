@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlmm.errors import ConfigError, InvalidArgument
-from rlmm.sidecar.learned import (
+from rlmm.sidecar.cluster_file import (
     LEARNED_FILE,
     learned_bytes,
     read_learned,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.sidecar.reading import RECEIVED_BYTES, Readers
+from rlmm.sidecar.socket_reads import RECEIVED_BYTES, Readers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

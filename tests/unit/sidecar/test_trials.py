@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from rlmm.errors import ConfigError
-from rlmm.sidecar.trials import AGAIN, AT_A_TIME_MAX, OTHER_S, REMEMBERED_MAX, Trials
+from rlmm.sidecar.connection_trials import AGAIN, AT_A_TIME_MAX, OTHER_S, REMEMBERED_MAX, Trials
 
 WRONG = ConfigError("wrong")
 

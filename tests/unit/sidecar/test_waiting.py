@@ -12,9 +12,9 @@ import pytest
 
 from rlmm.errors import ProtocolError, TooBusy
 from rlmm.sidecar.dispatch import read_event
-from rlmm.sidecar.figures import Figures
 from rlmm.sidecar.settings import SidecarSettings
-from rlmm.sidecar.waiting import KEPT_BYTES, KEPT_FACTOR, Asked, Waits, read
+from rlmm.sidecar.statistics import Figures
+from rlmm.sidecar.waiting_requests import KEPT_BYTES, KEPT_FACTOR, Asked, Waits, read
 from rlmm.wire.framing import HEAD_BYTES
 from rlmm.wire.messages import read_request, request_frame
 from rlmm.wire.options import read_read_options

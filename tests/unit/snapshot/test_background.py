@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rlmm.base import background_work as background
+from rlmm.base.background_work import Abandoned, in_background
+from rlmm.base.own_thread import left_behind
 from rlmm.errors import SnapshotError
-from rlmm.own_thread import left_behind
-from rlmm.snapshot import background
-from rlmm.snapshot.background import Abandoned, in_background
 
 if TYPE_CHECKING:
-    from rlmm.snapshot.background import Work
+    from rlmm.base.background_work import Work
 
 
 async def test_work_is_done_in_another_thread_which_then_is_over() -> None:

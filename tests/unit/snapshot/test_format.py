@@ -12,8 +12,8 @@ import pytest
 
 from rlmm.errors import InvalidArgument, SnapshotCorrupt, SnapshotError, SnapshotUnsupported
 from rlmm.log.protocol import LogIdentity
+from rlmm.log.replay_progress import History
 from rlmm.metadata.ids import INT64_MAX, Uuid
-from rlmm.progress import History
 from rlmm.snapshot.format import HEADER_BYTES_MIN, Header, decode_header, encode_header
 from tests.support.snapshots import HISTORY, IDENTITY
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import cramjam
 
+from rlmm.log.replay_progress import History
 from rlmm.metadata.segment import PartitionDeleteState
-from rlmm.progress import History
 from rlmm.snapshot.format import Header, encode_header
 from tests.support import tree
 from tests.support.manual_clock import START_MS

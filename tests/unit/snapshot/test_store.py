@@ -14,10 +14,10 @@ import pytest
 
 from rlmm.errors import ConfigError
 from rlmm.log.protocol import LogIdentity
+from rlmm.log.replay_progress import History
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState
-from rlmm.progress import History
 from rlmm.snapshot.refusals import RefusalKind
 from rlmm.snapshot.settings import SnapshotSettings
 from rlmm.snapshot.source import Frozen

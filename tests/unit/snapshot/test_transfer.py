@@ -20,8 +20,8 @@ from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.ids import Uuid
 from rlmm.snapshot.catalog import identity_folder
 from rlmm.snapshot.encoding import encode
+from rlmm.snapshot.folder_check import stored_below
 from rlmm.snapshot.format import Header
-from rlmm.snapshot.inspection import stored_below
 from rlmm.snapshot.transfer import export, import_from
 from tests.support.snapshots import (
     HISTORY,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spark_tiering.candidates import Candidate, NotYet, Reason, judge_segments
-from spark_tiering.segments.listing import ListedSegment
+from spark_tiering.copy_plan.candidates import Candidate, NotYet, Reason, judge_segments
+from spark_tiering.segments.segment_listing import ListedSegment
 
 SEGMENT = ListedSegment(120, 251)
 EPOCHS = ((4, 0), (6, 200), (9, 251))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
-from spark_tiering.keys import (
+from spark_tiering.layout.object_names import (
     ObjectKind,
     ObjectName,
     find_object_name,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rlmm.base.loop_thread import LoopThread
 from rlmm.errors import InvalidArgument, Stopped
-from spark_tiering.loop_thread import LoopThread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,7 +96,7 @@ def test_call_when_made_by_a_fork_then_is_refused(
 ) -> None:
     """A process that was forked off has no such thread, and would wait for ever."""
     pid = thread._pid
-    monkeypatch.setattr("spark_tiering.loop_thread.os.getpid", lambda: pid + 1)
+    monkeypatch.setattr("rlmm.base.loop_thread.os.getpid", lambda: pid + 1)
     with pytest.raises(InvalidArgument, match="forked"):
         thread.wait(thread_name())
     thread.close()

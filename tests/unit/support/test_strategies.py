@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 
-from rlmm.metadata.codec import decode
+from rlmm.metadata.decoding import decode
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.verdicts import Undecodable
 from tests.support import golden, strategies

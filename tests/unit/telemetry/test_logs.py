@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rlmm.base.log_context import ANSWER, bound
 from rlmm.errors import InvalidArgument
-from rlmm.line_fields import ANSWER, bound
 from rlmm.telemetry.logs import LinesStatistics, levels, set_level, set_up
 from rlmm.telemetry.settings import LogFormat, LoggingSettings, LogLevel
 from tests.support.virtual_time import VirtualTimeLoop

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from rlmm.assignment import Assignment
-from rlmm.figures import EngineStanding
-from rlmm.gate.figures import ShardGateStatistics
+from rlmm.engine.statistics import EngineStanding
 from rlmm.gate.state import GateState
+from rlmm.gate.statistics import ShardGateStatistics
 from rlmm.log.protocol import LogIdentity
+from rlmm.log.replay_progress import ReplayProgress, Why
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.ids import Uuid
-from rlmm.progress import ReplayProgress, Why
 from rlmm.views.readiness import ProcessStanding, liveness_view, readiness_view
 
 IDENTITY = LogIdentity("cluster", Uuid(bytes(16)), 2)

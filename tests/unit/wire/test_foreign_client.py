@@ -11,7 +11,8 @@ from rlmm.errors import EventRejected, InvalidArgument, RlmmError, UnknownMethod
 from rlmm.metadata.events import Event
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.verdicts import Rejected
-from rlmm.wire import questions, values
+from rlmm.wire import queries as questions
+from rlmm.wire import values
 from rlmm.wire.framing import FrameReader
 from rlmm.wire.hello import HelloAnswer, Limits, agree, hello_answer_value, read_hello
 from rlmm.wire.messages import answer_frame, read_request, refusal_frame

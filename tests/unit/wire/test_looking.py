@@ -10,7 +10,8 @@ from rlmm.errors import InvalidArgument, LogUnavailable, NotReady, ProtocolError
 from rlmm.metadata.ids import NAME_BYTES_MAX, TopicIdPartition, Uuid
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.wire.errors import error_value
-from rlmm.wire.looking import (
+from rlmm.wire.messages import packed, read_answer
+from rlmm.wire.operator_queries import (
     KEY_BYTES_MAX,
     ImageHead,
     LogEnds,
@@ -28,7 +29,6 @@ from rlmm.wire.looking import (
     read_summary_page,
     summary_page_value,
 )
-from rlmm.wire.messages import packed, read_answer
 from tests.support.builders import partition_delete, tp
 
 TOPIC = Uuid(b"t" * 16)

@@ -7,8 +7,8 @@ import msgpack
 import pytest
 
 from rlmm.errors import InvalidArgument, NotReady, ProtocolError
-from rlmm.wire import forms, messages
-from rlmm.wire.forms import OddMap
+from rlmm.wire import messages
+from rlmm.wire import value_checks as forms
 from rlmm.wire.framing import FRAME_BYTES_MAX, HEAD_BYTES
 from rlmm.wire.messages import (
     Answer,
@@ -22,6 +22,7 @@ from rlmm.wire.messages import (
     request_frame,
 )
 from rlmm.wire.options import read_read_options
+from rlmm.wire.value_checks import OddMap
 
 pytestmark = pytest.mark.slow
 

@@ -37,7 +37,7 @@ from rlmm.wire.options import (
     wait_options_value,
     write_options_value,
 )
-from rlmm.wire.questions import (
+from rlmm.wire.queries import (
     next_value,
     page_key_value,
     read_lookups,

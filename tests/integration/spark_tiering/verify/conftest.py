@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from spark_tiering.work.tasks import CopyOptions
+    from spark_tiering.executor.tasks import CopyOptions
     from tests.support.verified_places import Stored
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_tiering.keys import ObjectKind
+from spark_tiering.layout.object_names import ObjectKind
 from tests.support.sealed_segments import IDS, KeyFiles
 from tests.support.tier_places import PLAIN, ZSTD, TierPlace
 from tests.support.verified_places import DEEP, stored, told, verify
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from spark_tiering.care.verify.settings import VerifyOptions
+    from spark_tiering.maintenance.verify.settings import VerifyOptions
 
 
 LOG, INDEXES = ObjectKind.LOG, ObjectKind.INDEXES

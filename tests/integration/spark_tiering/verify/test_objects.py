@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spark_tiering.care.verify.settings import VerifyOptions
-from spark_tiering.keys import ObjectKind
+from spark_tiering.layout.object_names import ObjectKind
+from spark_tiering.maintenance.verify.settings import VerifyOptions
 from spark_tiering.segments.findings import SegmentPart
 from tests.support.tier_places import ORDERS, PLAIN, ZSTD, TierPlace
 from tests.support.verified_places import DEEP, stored, told, verify
@@ -18,7 +18,7 @@ from tests.support.verified_places import DEEP, stored, told, verify
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from spark_tiering.work.tasks import CopyOptions
+    from spark_tiering.executor.tasks import CopyOptions
     from tests.support.verified_places import Stored
 
 LOG, INDEXES, MANIFEST = ObjectKind.LOG, ObjectKind.INDEXES, ObjectKind.MANIFEST

@@ -9,15 +9,15 @@ import pytest
 
 from rlmm.errors import StoreUnavailable
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.care.tier import Tier, TierMoment
-from spark_tiering.care.verify.settings import Sample, VerifyOptions
-from spark_tiering.engines.in_process import InProcess
-from spark_tiering.engines.protocol import UnitLost
-from spark_tiering.keys import ObjectKind
+from spark_tiering.execution.in_process import InProcess
+from spark_tiering.execution.protocol import UnitLost
+from spark_tiering.executor.throttle import Pace, Throttle
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
+from spark_tiering.layout.object_names import ObjectKind
+from spark_tiering.maintenance.tier import Tier, TierMoment
+from spark_tiering.maintenance.verify.settings import Sample, VerifyOptions
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
-from spark_tiering.work.throttle import Pace, Throttle
 from tests.support.tier_places import TierPlace, WatchedUnits, states
 from tests.support.verified_places import DEEP, stored, told, verify
 
@@ -170,7 +170,7 @@ def test_run_when_it_is_stopped_then_what_was_looked_at_is_told(
     place: TierPlace, one: Stored, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And where to go on."""
-    monkeypatch.setattr("spark_tiering.care.verify.choosing.SEGMENTS_MAX", 1)
+    monkeypatch.setattr("spark_tiering.maintenance.verify.segment_choice.SEGMENTS_MAX", 1)
     one.put(LOG, None)
     asked = iter(["", "", "SIGTERM"])
     report = verify(place, why_stop=lambda: next(asked, "SIGTERM"))
@@ -186,7 +186,7 @@ def test_run_when_it_is_stopped_and_units_are_lost_in_the_middle_then_goes_on_be
     place: TierPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Slots are not done in order: nothing that was not looked at is passed over."""
-    monkeypatch.setattr("spark_tiering.care.verify.choosing.SEGMENTS_MAX", 1)
+    monkeypatch.setattr("spark_tiering.maintenance.verify.segment_choice.SEGMENTS_MAX", 1)
 
     class Losing(InProcess):
         """Of its second unit nobody comes back."""
@@ -209,9 +209,9 @@ def test_metadata_when_many_things_are_wrong_is_asked_anew_in_between(
     place: TierPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Suspects are held up to a bound, and the listing goes on over it."""
-    monkeypatch.setattr("spark_tiering.care.verify.choosing.SEGMENTS_MAX", 1)
-    monkeypatch.setattr("spark_tiering.care.verify.verifying.UNITS_AT_ONCE", 1)
-    monkeypatch.setattr("spark_tiering.care.verify.verifying.SUSPECTS_MAX", 1)
+    monkeypatch.setattr("spark_tiering.maintenance.verify.segment_choice.SEGMENTS_MAX", 1)
+    monkeypatch.setattr("spark_tiering.maintenance.verify.verification.UNITS_AT_ONCE", 1)
+    monkeypatch.setattr("spark_tiering.maintenance.verify.verification.SUSPECTS_MAX", 1)
     for at in range(4):
         stored(place, at).put(LOG, None)
     asked: list[object] = []
@@ -234,7 +234,7 @@ def test_pace_when_it_is_set_then_reading_keeps_to_it(
     """A second's worth may be used at once; what goes beyond is waited for."""
     slept: list[float] = []
     monkeypatch.setattr(
-        "spark_tiering.care.verify.working.throttle_of",
+        "spark_tiering.maintenance.verify.unit_execution.throttle_of",
         lambda job_id, pace: Throttle(pace, lambda: sum(slept), slept.append),
     )
     report = verify(place, replace(DEEP, pace=Pace(10_000.0)))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rlmm.cli.answers.answer import Form
+from rlmm.base.time_text import duration_text
+from rlmm.cli.printing.answer import Form
 from rlmm.cli.printing.cells import cell, size_text, states_text, value_at
-from rlmm.inspection.durations import duration_text
 
 
 @pytest.mark.parametrize(

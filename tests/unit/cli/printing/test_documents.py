@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlmm.cli.answers.answer import Answer, Column
+from rlmm.cli.printing.answer import Answer, Column
 from rlmm.cli.printing.documents import yaml_scalar
 from tests.support.looking import printed
 

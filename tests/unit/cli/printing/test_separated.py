@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlmm.cli.answers.answer import Answer, Column, Form
+from rlmm.cli.printing.answer import Answer, Column, Form
 from rlmm.cli.printing.cells import partition_label
 from tests.support.looking import printed
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.cli.answers.answer import Answer, Column, Form
+from rlmm.cli.printing.answer import Answer, Column, Form
 from rlmm.cli.printing.table import PAGE, wrapped
 from tests.support.looking import printed
 

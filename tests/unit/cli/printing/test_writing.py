@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.cli.answers.answer import Answer, Column
+from rlmm.cli.printing.answer import Answer, Column
 from rlmm.cli.printing.settings import PrintSettings
 from rlmm.cli.printing.writing import HELD_CHARACTERS, document_of, write_answer
 from rlmm.errors import ConfigError, NotReady

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.assignment import Assignment
 from rlmm.errors import LogDamaged, NotReady, RlmmError, WrongCluster
-from rlmm.sidecar.learned import read_learned, write_learned
-from rlmm.sidecar.trials import AT_A_TIME_MAX
+from rlmm.metadata.assignment import Assignment
+from rlmm.sidecar.cluster_file import read_learned, write_learned
+from rlmm.sidecar.connection_trials import AT_A_TIME_MAX
 from tests.support.addresses import AWAY, Addresses
 from tests.support.engines import until
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rlmm.engine import Engine
+    from rlmm.engine.engine import Engine
 
 OLD, NEW = "old:9092", "new:9092"
 

@@ -13,10 +13,10 @@ import pytest
 
 from rlmm.access.roles import Peer
 from rlmm.errors import LogDamaged, NotAssigned, NotReady, Stopped
-from rlmm.metadata.codec.encoding import encode_any
-from rlmm.sidecar.figures import Figures
+from rlmm.metadata.encoding import encode_any
 from rlmm.sidecar.session import Session, Surroundings
 from rlmm.sidecar.settings import SidecarSettings
+from rlmm.sidecar.statistics import Figures
 from tests.support.addresses import AWAY, Addresses
 from tests.support.builders import finished, started, tp
 from tests.support.engines import until

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.adopt.afterwards import copied_twice, few, moved_starts
-from spark_tiering.adopt.ending import blocking, ending_plan
+from spark_tiering.adopt.end_plan import blocking, ending_plan
 from spark_tiering.adopt.outcomes import Refusal
-from spark_tiering.adopt.quiet import QuietWatch
+from spark_tiering.adopt.quiet_watch import QuietWatch
+from spark_tiering.adopt.resume_check import copied_twice, few, moved_starts
 from spark_tiering.adopt.safety import PartitionSeen, highest_tiered, why_not_enabled
-from spark_tiering.plan.document import format_plan
-from spark_tiering.plan.inputs import ObjectsFound, Writer
-from spark_tiering.plan.reading import parse_plan
-from spark_tiering.plan.reasons import Ended, LeftOpen, Mode
+from spark_tiering.copy_plan.document import format_plan
+from spark_tiering.copy_plan.document_reading import parse_plan
+from spark_tiering.copy_plan.inputs import ObjectsFound, Writer
+from spark_tiering.copy_plan.reasons import Ended, LeftOpen, Mode
 from tests.support.builders import tp
 from tests.support.plans import copied, cut, evidence, image, metadata, rules, source
 
 if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.segments.epochs import Epochs
+    from spark_tiering.segments.leader_epochs import Epochs
 
 CS, CF, DS, DF = SegmentState
 A, B = tp("orders", 1), tp("orders", 2)

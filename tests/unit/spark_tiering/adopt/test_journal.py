@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from rlmm.errors import InvalidArgument, StoreUnsuitable, TopicBusy
-from spark_tiering.adopt.book import JournalBook, open_windows
 from spark_tiering.adopt.journal import Journal, Step, format_journal, parse_journal
-from spark_tiering.jobs.job_store import JobStore
+from spark_tiering.adopt.journal_store import JournalBook, open_windows
+from spark_tiering.job_registry.job_store import JobStore
 from tests.support.jobs import ORDERS, PAYMENTS, PREFIX
 from tests.support.memory_store import NOW_MS, MemoryStore
 

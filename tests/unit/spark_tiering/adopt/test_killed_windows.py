@@ -8,7 +8,7 @@ import pytest
 
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.adopt.outcomes import Refusal, Standing
-from spark_tiering.run.publishing import NotPublished
+from spark_tiering.copy_job.publishing import NotPublished
 from tests.support.adopted_topics import BEFORE, died, troubled, world
 from tests.support.adopted_world import CLOSED
 from tests.support.carried_world import Killed, WorldPublisher

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from spark_tiering.adopt.outcomes import Refusal, Refused, Standing, TopicOutcome
 from spark_tiering.adopt.report import AdoptionReport
-from spark_tiering.run.fates import Fate
-from spark_tiering.work.tasks import Outcome
+from spark_tiering.copy_job.receipts import Fate
+from spark_tiering.executor.tasks import Outcome
 from tests.support.adopted_world import AdoptedWorld
 from tests.support.builders import tp
 from tests.support.plans import cut, source

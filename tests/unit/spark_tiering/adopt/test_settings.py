@@ -20,7 +20,7 @@ from spark_tiering.adopt.settings import (
     restoring_change,
     why_not,
 )
-from spark_tiering.sources.cluster import Setting
+from spark_tiering.segment_sources.cluster import Setting
 from tests.support.adopted_world import DEFAULTS
 
 

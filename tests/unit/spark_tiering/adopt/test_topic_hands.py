@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.errors import Stopped
-from spark_tiering.adopt.topic_hands import TopicHands
-from spark_tiering.engines.in_process import InProcess
-from spark_tiering.jobs.job_store import Topic
-from spark_tiering.plan.reasons import Mode
-from spark_tiering.run.request import ClusterAccess
-from spark_tiering.run.stopping import StopSigns
-from spark_tiering.sources.survey import PartitionFacts
+from spark_tiering.adopt.topic_actions import TopicHands
+from spark_tiering.copy_job.request import ClusterAccess
+from spark_tiering.copy_job.stop_signals import StopSigns
+from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.execution.in_process import InProcess
+from spark_tiering.job_registry.job_store import Topic
+from spark_tiering.segment_sources.survey import PartitionFacts
 from tests.support.job_parts import ORDERS, job_parts
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from spark_tiering.adopt.journal import Step
 from spark_tiering.adopt.outcomes import Refusal, Standing
 from spark_tiering.adopt.settings import RETENTION_MS
 from spark_tiering.adopt.steps import WindowOptions
-from spark_tiering.plan.inputs import ObjectsFound
-from spark_tiering.run.publishing import PublishFailure
-from spark_tiering.work.tasks import Outcome
+from spark_tiering.copy_job.publishing import PublishFailure
+from spark_tiering.copy_plan.inputs import ObjectsFound
+from spark_tiering.executor.tasks import Outcome
 from tests.support.adopted_topics import BEFORE, ONE, TWO, died, troubled, world
 from tests.support.adopted_world import CLOSED, QUICK
 from tests.support.plans import cut, segment, source

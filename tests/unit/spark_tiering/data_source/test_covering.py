@@ -8,7 +8,8 @@ import pytest
 
 from rlmm.errors import DataLost
 from spark_tiering.data_source.bounds import EARLIEST, LATEST, Asked, NoOffset
-from spark_tiering.data_source.covering import (
+from spark_tiering.data_source.extents import Missing
+from spark_tiering.data_source.query_coverage import (
     EXPIRED,
     NOT_THERE_YET,
     Range,
@@ -18,7 +19,6 @@ from spark_tiering.data_source.covering import (
     require_nothing_lost,
     without,
 )
-from spark_tiering.data_source.extents import Missing
 from tests.support.read_extents import extent, held
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spark_tiering.data_source.deciding import decide, of_piece, stable_end
+from spark_tiering.data_source.aborted_transactions import decide, of_piece, stable_end
 from spark_tiering.decoding import AbortedTransaction
 from tests.support.read_extents import extent, held
 

@@ -6,7 +6,7 @@ import pytest
 
 from rlmm.metadata.ids import Uuid
 from spark_tiering.data_source.extents import extent_of
-from spark_tiering.frozen.planned import FrozenSegment
+from spark_tiering.read_plan.plan import FrozenSegment
 from tests.support.read_extents import ORDERS, extent
 
 

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from spark_tiering.data_source.piece_reading import Reading
 from spark_tiering.data_source.segment_opening import Storage
-from spark_tiering.data_source.slicing import REQUEST_BYTES, Cutting, shares
 from spark_tiering.data_source.source import Share
+from spark_tiering.data_source.task_splits import REQUEST_BYTES, Cutting, shares
 from spark_tiering.stores.s3_settings import S3Settings
 from tests.support.read_extents import extent
 
 if TYPE_CHECKING:
     from spark_tiering.data_source.extents import Extent
-    from spark_tiering.data_source.slicing import Piece
+    from spark_tiering.data_source.task_splits import Piece
 
 MIB = 1024 * 1024
 

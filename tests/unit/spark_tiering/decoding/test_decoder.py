@@ -17,9 +17,9 @@ from spark_tiering.decoding import (
     BatchDecoder,
     DecodingFault,
     FaultKind,
-    inflating,
     schema_of,
 )
+from spark_tiering.decoding import decompression as inflating
 from tests.support.batches import forge
 from tests.support.decoded_rows import Row, decode, in_small, wanted
 

@@ -10,9 +10,9 @@ import pytest
 
 from rlmm.errors import InvalidArgument
 from spark_tiering.layout.chunk_index import CHUNK_BYTES_MAX, FixedChunks, VariableChunks
-from spark_tiering.layout.fetching import Fetch, plan_index_fetch, plan_log_fetches
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
-from spark_tiering.layout.making import LogObject
+from spark_tiering.layout.object_making import LogObject
+from spark_tiering.layout.range_reading import Fetch, plan_index_fetch, plan_log_fetches
 from spark_tiering.segments.findings import SegmentPart
 from tests.support.tiered_segments import ENCRYPTION, plain_manifest, zstd_manifest
 

@@ -15,7 +15,7 @@ from spark_tiering.layout.chunk_index import CHUNK_BYTES_MAX, VariableChunks, pl
 from spark_tiering.layout.digests import digest_of
 from spark_tiering.layout.findings import LayoutFault
 from spark_tiering.layout.frames import FrameWriter, inflate_frame
-from spark_tiering.layout.making import IndexesObject, LogObject
+from spark_tiering.layout.object_making import IndexesObject, LogObject
 from spark_tiering.layout.segment_indexes import lay_out_indexes
 from spark_tiering.segments.findings import SegmentPart
 

@@ -7,18 +7,18 @@ from dataclasses import replace
 import pytest
 
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
-from spark_tiering.keys import ObjectKind, ObjectName, main_key
 from spark_tiering.layout.custom_metadata import CustomMetadata, parse_custom_metadata
 from spark_tiering.layout.encryption import SEALED_BYTES
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 from spark_tiering.layout.manifest import Encryption, Manifest, format_manifest
-from spark_tiering.layout.recovering import (
+from spark_tiering.layout.metadata_recovery import (
     CustomFields,
     Recovered,
     has_transactions,
     recover_from,
     recover_segment,
 )
+from spark_tiering.layout.object_names import ObjectKind, ObjectName, main_key
 from spark_tiering.layout.segment_indexes import IndexPlace
 from tests.support.builders import segment_id
 from tests.support.tiered_segments import (

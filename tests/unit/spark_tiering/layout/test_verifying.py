@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from rlmm.metadata.segment import SegmentMetadata
-from spark_tiering.keys import ObjectKind
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
+from spark_tiering.layout.object_names import ObjectKind
+from spark_tiering.layout.object_verification import StoredObject, verify_objects, verify_segment
 from spark_tiering.layout.segment_indexes import IndexPlace
-from spark_tiering.layout.verifying import StoredObject, verify_objects, verify_segment
 from tests.support.tiered_segments import (
     DESCRIBED,
     LOG_BYTES,

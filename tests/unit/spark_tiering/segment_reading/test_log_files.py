@@ -8,7 +8,7 @@ from rlmm.errors import InvalidArgument
 from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable
 from spark_tiering.segment_reading.log_files import FolderSegment
 from spark_tiering.segments.findings import SegmentPart
-from spark_tiering.segments.listing import ListedSegment, list_segments
+from spark_tiering.segments.segment_listing import ListedSegment, list_segments
 from tests.support.copy_tasks import FIRST, SECOND
 from tests.support.segments import MemoryFiles, changed, example_partition
 from tests.support.tiered_bytes import FORMS, example

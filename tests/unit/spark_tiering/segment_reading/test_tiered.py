@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import InvalidArgument
-from spark_tiering.keys import ObjectKind
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
+from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.layout.segment_indexes import INDEX_PARTS
 from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable, finding_kind
 from spark_tiering.segment_reading.places import KeyPlaces
 from spark_tiering.segment_reading.tiered import TieredSegment, find_manifest, open_tiered
 from spark_tiering.segments.findings import SegmentPart
-from spark_tiering.stores.outcomes import Archived
+from spark_tiering.stores.results import Archived
 from tests.support.copy_tasks import FIRST
 from tests.support.sealed_segments import IDS, seal_segment
 from tests.support.tiered_bytes import FORMS, PREFIX, TieredBytes, example, key_ring, random_log

@@ -6,7 +6,7 @@ import pytest
 
 from spark_tiering.segments.companions import StoredFiles, content_of
 from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
-from spark_tiering.segments.parts import AsStored, Made
+from spark_tiering.segments.segment_parts import AsStored, Made
 from tests.support.segments import MemoryFiles, example_partition, inspect_all
 
 

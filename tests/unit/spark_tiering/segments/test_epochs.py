@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from spark_tiering.segments import epochs
-from spark_tiering.segments.epochs import (
+from spark_tiering.segments import leader_epochs as epochs
+from spark_tiering.segments.findings import Finding, FindingKind
+from spark_tiering.segments.leader_epochs import (
     EpochsJudge,
     EpochsOfLog,
     epochs_of_file,
     epochs_until,
     epochs_within,
 )
-from spark_tiering.segments.findings import Finding, FindingKind
-from spark_tiering.segments.walking import LogBatch
+from spark_tiering.segments.log_walk import LogBatch
 
 HISTORY = ((4, 0), (6, 251), (9, 400))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spark_tiering.segments.files import PIECE_BYTES, FileStream, read_whole
 from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
+from spark_tiering.segments.partition_files import PIECE_BYTES, FileStream, read_whole
 from tests.support.segments import MemoryFiles
 
 CONTENT = bytes(range(200))

@@ -6,11 +6,11 @@ import struct
 
 import pytest
 
-from spark_tiering.segments import entries
-from spark_tiering.segments.files import FileStream
+from spark_tiering.segments import index_entries as entries
 from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
 from spark_tiering.segments.indexes import OffsetIndexJudge, TimeIndexJudge
-from spark_tiering.segments.walking import LogBatch
+from spark_tiering.segments.log_walk import LogBatch
+from spark_tiering.segments.partition_files import FileStream
 from tests.support.segments import MemoryFiles
 
 BASE = 100

@@ -9,15 +9,15 @@ import pytest
 from rlmm.errors import InvalidArgument
 from rlmm.records.writer import Producer
 from spark_tiering.segments.findings import FindingKind, SegmentPart
-from spark_tiering.segments.inspection import (
+from spark_tiering.segments.log_walk import LOG_BYTES_MAX
+from spark_tiering.segments.segment_inspection import (
     NOTHING_BEFORE,
     NOTHING_KNOWN,
     InspectionRules,
     inspect_segment,
 )
-from spark_tiering.segments.listing import ListedSegment, list_segments
-from spark_tiering.segments.parts import AsStored, Made
-from spark_tiering.segments.walking import LOG_BYTES_MAX
+from spark_tiering.segments.segment_listing import ListedSegment, list_segments
+from spark_tiering.segments.segment_parts import AsStored, Made
 from tests.support.segments import (
     MODIFIED_MS,
     NEXT_SNAPSHOT,

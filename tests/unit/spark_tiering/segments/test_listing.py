@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_tiering.segments.listing import ListedSegment, list_segments, snapshot_offsets
+from spark_tiering.segments.segment_listing import ListedSegment, list_segments, snapshot_offsets
 
 BASE = "00000000000000000120"
 

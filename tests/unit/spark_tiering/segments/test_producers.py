@@ -8,15 +8,15 @@ import google_crc32c
 import pytest
 
 from rlmm.records.control import ControlType
-from spark_tiering.segments import producers
-from spark_tiering.segments.producers import (
+from spark_tiering.segments import producer_state as producers
+from spark_tiering.segments.log_walk import LogBatch, Marker
+from spark_tiering.segments.producer_state import (
     EndedTransaction,
     ProducerEntry,
     ProducerState,
     format_snapshot,
     parse_snapshot,
 )
-from spark_tiering.segments.walking import LogBatch, Marker
 from tests.support.segments import example_partition, recorded_partition
 
 EMPTY = bytes.fromhex("000148674bc700000000")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from spark_tiering.segments.listing import ListedSegment, list_segments
-from spark_tiering.segments.parts import StateBefore
-from spark_tiering.segments.producers import format_snapshot, parse_snapshot
-from spark_tiering.segments.replaying import LastStable, last_stable_offset, state_before
+from spark_tiering.segments.producer_state import format_snapshot, parse_snapshot
+from spark_tiering.segments.segment_listing import ListedSegment, list_segments
+from spark_tiering.segments.segment_parts import StateBefore
+from spark_tiering.segments.state_before import LastStable, last_stable_offset, state_before
 from tests.support.segments import MemoryFiles, example_partition, recorded_partition
 
 SNAPSHOT = "00000000000000000251.snapshot"

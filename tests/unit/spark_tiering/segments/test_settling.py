@@ -7,12 +7,12 @@ import dataclasses
 import pytest
 
 from rlmm.records.writer import Producer
-from spark_tiering.segments import passing
+from spark_tiering.segments import log_pass as passing
 from spark_tiering.segments.findings import FindingKind, SegmentPart
-from spark_tiering.segments.inspection import InspectionRules, inspect_segment
-from spark_tiering.segments.listing import ListedSegment
-from spark_tiering.segments.parts import AsStored, Made
-from spark_tiering.segments.producers import ProducerEntry, format_snapshot
+from spark_tiering.segments.producer_state import ProducerEntry, format_snapshot
+from spark_tiering.segments.segment_inspection import InspectionRules, inspect_segment
+from spark_tiering.segments.segment_listing import ListedSegment
+from spark_tiering.segments.segment_parts import AsStored, Made
 from tests.support.segments import (
     NEXT_SNAPSHOT,
     SECOND,

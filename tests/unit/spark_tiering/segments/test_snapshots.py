@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spark_tiering.segments.producers import ProducerEntry
-from spark_tiering.segments.snapshots import judge_snapshot
+from spark_tiering.segments.producer_snapshots import judge_snapshot
+from spark_tiering.segments.producer_state import ProducerEntry
 
 IDLE = ProducerEntry(1, 0, 9, 50, 4, 1_000, -1, -1)
 BUSY = ProducerEntry(2, 3, 5, 140, 0, 2_000, 7, 130)

@@ -7,11 +7,11 @@ import struct
 import pytest
 
 from rlmm.records.control import ControlType
-from spark_tiering.segments.files import FileStream
 from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
-from spark_tiering.segments.producers import EndedTransaction
+from spark_tiering.segments.log_walk import LogBatch, Marker
+from spark_tiering.segments.partition_files import FileStream
+from spark_tiering.segments.producer_state import EndedTransaction
 from spark_tiering.segments.transactions import TxnIndexJudge, format_aborted
-from spark_tiering.segments.walking import LogBatch, Marker
 from tests.support.segments import MemoryFiles
 
 ENTRY = struct.Struct(">hqqqq")

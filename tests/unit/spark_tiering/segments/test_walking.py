@@ -7,9 +7,9 @@ import pytest
 from rlmm.records.compression import Compression, deflate
 from rlmm.records.control import ControlType
 from rlmm.records.writer import Producer, build_batch, records_of
-from spark_tiering.segments.files import FileStream
 from spark_tiering.segments.findings import FindingKind, SegmentPart
-from spark_tiering.segments.walking import LOG_BYTES_MAX, LogBatch, LogWalk, Marker
+from spark_tiering.segments.log_walk import LOG_BYTES_MAX, LogBatch, LogWalk, Marker
+from spark_tiering.segments.partition_files import FileStream
 from tests.support.batches import forge, record
 from tests.support.segments import T_MS, MemoryFiles, data_batch, marker_batch
 

@@ -8,7 +8,7 @@ import pytest
 
 from rlmm.errors import InvalidArgument
 from spark_tiering.stores.content import BytesContent, FileContent, cut, sum_of
-from spark_tiering.stores.outcomes import Sum
+from spark_tiering.stores.results import Sum
 
 if TYPE_CHECKING:
     from pathlib import Path

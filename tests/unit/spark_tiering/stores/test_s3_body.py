@@ -9,7 +9,7 @@ import pytest
 
 from rlmm.errors import LogUnavailable
 from spark_tiering.stores.content import BytesContent
-from spark_tiering.stores.outcomes import Refusal, Sum
+from spark_tiering.stores.results import Refusal, Sum
 from spark_tiering.stores.s3_body import Body, SourceFailed
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from rlmm.errors import (
     Stopped,
 )
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
+from spark_tiering.tier_metadata.lost_answers import ATTEMPTS_MAX, heard, publish_settled, settled
 from spark_tiering.tier_metadata.protocol import Published
-from spark_tiering.tier_metadata.publishing import ATTEMPTS_MAX, heard, publish_settled, settled
 from tests.support.builders import delete_finished, delete_started, finished, segment_id, started
 
 if TYPE_CHECKING:

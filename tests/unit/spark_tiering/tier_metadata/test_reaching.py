@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.errors import ConfigError, ProtocolError, SidecarUnavailable
-from spark_tiering.tier_metadata import reaching
+from spark_tiering.tier_metadata import reachability as reaching
 from spark_tiering.tier_metadata.opening import open_metadata_access
-from spark_tiering.tier_metadata.reaching import require_reached
+from spark_tiering.tier_metadata.reachability import require_reached
 from spark_tiering.tier_metadata.settings import SidecarAccess
 
 if TYPE_CHECKING:

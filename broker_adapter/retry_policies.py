@@ -1,0 +1,131 @@
+"""
+What is tried again, and how: three policies, chosen by the class of the error and nothing else.
+
+A question may be asked again whatever became of it. An event is stored again only where it surely
+was not stored: what became of a lost write is somebody else's matter
+(`broker_adapter.lost_answers`). What a broker leads and follows is told until it is accepted.
+Invariant: no attempt begins behind the deadline, and the error that is raised at the end is the
+last attempt's own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from tenacity import AsyncRetrying, retry_if_exception_type
+
+from rlmm.base.backoff import Pauses
+from rlmm.errors import (
+    LogUnavailable,
+    NotReady,
+    OverBudget,
+    RlmmError,
+    SidecarUnavailable,
+    TooBusy,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from tenacity import RetryCallState
+
+    Hook = Callable[[str, RlmmError, float], None]
+    """Is told the policy, the error and the pause, before each repeat."""
+
+T = TypeVar("T")
+
+JITTER: Final = 0.2
+"""Share by which pauses differ, so that many clients do not come back at the same moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Which errors are worth another attempt, how many, and with what pauses."""
+
+    name: str
+    repeated: tuple[type[RlmmError], ...]
+    pauses: Pauses
+    attempts_max: int | None
+    """`None`: as often as the deadline allows."""
+    last_s: float = 0.0
+    """Time that is kept for a last attempt: a wait that would outlast the deadline is cut so far,
+    and no attempt begins with less."""
+
+    async def run(
+        self,
+        attempt: Callable[[], Awaitable[T]],
+        *,
+        now: Callable[[], float],
+        deadline_s: float | None,
+        hook: Hook,
+        is_repeating: bool = True,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> T:
+        """What *attempt* gives at last; *deadline_s* is by the clock *now*, `None`: without end."""
+
+        def stop(state: RetryCallState) -> bool:
+            if self.attempts_max is not None and state.attempt_number >= self.attempts_max:
+                return True
+            return deadline_s is not None and deadline_s - now() <= self.last_s
+
+        def wait(state: RetryCallState) -> float:
+            pause_s = self.pause_s(_error_of(state), state.attempt_number)
+            if deadline_s is None:
+                return pause_s
+            return max(0.0, min(pause_s, deadline_s - now() - self.last_s))
+
+        def tell(state: RetryCallState) -> None:
+            hook(self.name, _error_of(state), state.upcoming_sleep)
+
+        retrying = AsyncRetrying(
+            sleep=sleep,
+            retry=retry_if_exception_type(self.repeated),
+            stop=stop,
+            wait=wait,
+            before_sleep=tell,
+            reraise=True,
+            enabled=is_repeating,
+        )
+        return await retrying(attempt)
+
+    def pause_s(self, error: RlmmError, attempts: int) -> float:
+        """How long to wait after *attempts* that all failed, the last one with *error*."""
+        doublings = min(attempts - 1, 32)
+        pause_s: float = min(self.pauses.first_s * 2.0**doublings, self.pauses.last_s)
+        if isinstance(error, NotReady):
+            # The service knows best when to come back; it says so to everybody at once.
+            pause_s = max(pause_s, error.retry_after_ms / 1_000)
+        return pause_s * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - no secret
+
+
+def _error_of(state: RetryCallState) -> RlmmError:
+    """What the attempt ended with; only such errors are waited for."""
+    assert state.outcome is not None
+    error = state.outcome.exception()
+    assert isinstance(error, RlmmError)
+    return error
+
+
+READS: Final = Policy(
+    "reads",
+    (SidecarUnavailable, NotReady, TooBusy, LogUnavailable),
+    Pauses(0.02, 1.0),
+    attempts_max=1_000,
+    last_s=0.02,
+)
+"""Questions: asked again while nobody could answer them."""
+WRITES: Final = Policy(
+    "writes",
+    (SidecarUnavailable, NotReady, TooBusy, OverBudget, LogUnavailable),
+    Pauses(0.05, 1.0),
+    attempts_max=100,
+    last_s=0.25,
+)
+"""Events: repeated after errors that say that nothing was stored. One that is sent just before its
+deadline would only turn what is known into what is not."""
+ASSIGNMENTS: Final = Policy("assignments", (RlmmError,), Pauses(0.05, 5.0), attempts_max=None)
+"""What a broker leads and follows: told until it is accepted, or the connection is lost."""
+POLICIES: Final = (READS, WRITES, ASSIGNMENTS)

@@ -1,0 +1,231 @@
+"""
+The door of the process: everybody who comes in is told here who they are, or sent away.
+
+One for all listeners. Invariant: a token that is shown must be known, wherever it is shown; who
+shows nothing has what the way they came by gives, which over a network is nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from rlmm.access.handshakes import Handshakes
+from rlmm.access.limits import Limits
+from rlmm.access.roles import Client, Grant, Role, read_grants
+from rlmm.access.settings import UnixRole
+from rlmm.access.tls import ServerTls
+from rlmm.access.tokens import Tokens, digest_of, read_tokens, read_tokens_file
+from rlmm.access.watched_files import FromFiles
+from rlmm.errors import ConfigError, NotPermitted
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Mapping
+
+    from rlmm.access.limits import ClientFigures
+    from rlmm.access.roles import Peer
+    from rlmm.access.settings import AccessSettings, TlsSettings
+
+_log = logging.getLogger("rlmm.access.door")
+
+UNIX_CLIENT: Final = "unix-socket"
+"""Name of who comes by the Unix socket without a token."""
+OWN_CLIENT: Final = "own-token"
+"""Name of who shows the token that the service has made itself."""
+REFUSALS: Final = ("no-credentials", "plaintext-token", "unknown-certificate", "unknown-token")
+
+
+@dataclass(frozen=True, slots=True)
+class AccessStatistics:
+    """Who may come in, and who came."""
+
+    tokens: int
+    tokens_reloads: int
+    tokens_failures: int
+    """How often the file of tokens had changed and could not be used."""
+    certificate_not_after_s: int | None
+    """End of the service's certificate, in seconds since 1970; `None`: there is none."""
+    certificate_reloads: int
+    certificate_failures: int
+    files_unusable: int
+    """Of tokens and of certificates: how many cannot be used as they are now."""
+    identified: Mapping[str, int]
+    """How often somebody was let in, by role."""
+    refused: Mapping[str, int]
+    """How often somebody was not, by reason."""
+    clients: Mapping[str, ClientFigures]
+    """What each client has taken, by name: as many as were given rights."""
+    handshakes: Mapping[str, Mapping[str, int]]
+    """How TLS handshakes have ended, by listener."""
+
+
+class Door:
+    """Tells who somebody is, how much they may take, and how TCP connections are encrypted."""
+
+    def __init__(
+        self,
+        access: AccessSettings,
+        tls: TlsSettings,
+        *,
+        now_s: Callable[[], float] = time.monotonic,
+        wall_s: Callable[[], float] = time.time,
+        own_token: str | None = None,
+    ) -> None:
+        """
+        Read what the settings name, which blocks; raises `ConfigError`. Who shows *own_token* may
+        read.
+        """
+        self._settings = access
+        self._grants = read_grants(access.client_names)
+        self._said = {} if access.tokens is None else read_tokens(access.tokens.value, _VARIABLE)
+        self._own = Tokens({})
+        if own_token is not None:
+            self.take_own(own_token)
+        path = access.tokens_file
+        self._tokens = FromFiles("the file of tokens", [] if path is None else [path], self._read)
+        self._tls = None if tls.certificate_file is None else ServerTls(tls, wall_s)
+        self._handshakes: dict[str, Handshakes] = {}
+        self._asked = asyncio.Event()
+        self._identified: Counter[str] = Counter()
+        self._refused: Counter[str] = Counter()
+        self.limits = Limits(
+            access.client_connections_max, access.client_requests_per_second_max, now_s
+        )
+        self.generation = 0
+        """Another one: what somebody was let in by may not be valid any more."""
+
+    def take_own(self, token: str) -> None:
+        """Who shows *token*, which the service has made itself, may read from now on."""
+        self._own = Tokens({digest_of(token): Grant(OWN_CLIENT, Role.READER)})
+
+    # ---------------------------------------------------------------------------- who it is
+
+    def identify(self, peer: Peer, token: str | None) -> Client:
+        """Who has connected, and what they may; raises `NotPermitted` where that is nothing."""
+        client = self._by_token(peer, token) if token is not None else self._by_peer(peer)
+        self._identified[client.role] += 1
+        return client
+
+    def is_valid(self, client: Client) -> bool:
+        """Whether who was let in still would be, by what they have shown."""
+        if client.token_digest is None:
+            return True
+        digest = client.token_digest
+        grant = self._tokens.value.grant_of(digest) or self._own.grant_of(digest)
+        return grant == Grant(client.name, client.role, client.broker_id)
+
+    def _by_token(self, peer: Peer, token: str) -> Client:
+        if not (peer.is_private or self._settings.plaintext_tokens):
+            self._refuse(
+                peer,
+                "plaintext-token",
+                "a token that comes over a network must come by TLS: set tls.certificate_file, and "
+                "take another token, as this one may have been read",
+            )
+        found = self._tokens.value.find(token) or self._own.find(token)
+        if found is None:
+            self._refuse(peer, "unknown-token", "this token is not known here")
+        digest, grant = found
+        return Client(grant.name, grant.role, grant.broker_id, token_digest=digest)
+
+    def _by_peer(self, peer: Peer) -> Client:
+        for name in peer.client_names:
+            grant = self._grants.get(name)
+            if grant is not None:
+                return Client(grant.name, grant.role, grant.broker_id)
+        if peer.transport == "unix" and self._settings.unix_role != UnixRole.NONE:
+            return Client(UNIX_CLIENT, Role(self._settings.unix_role), is_limited=False)
+        if peer.client_names:
+            self._refuse(
+                peer,
+                "unknown-certificate",
+                "the certificate is trusted, and access.client_names gives no name of it a role",
+            )
+        way = "through the Unix socket" if peer.transport == "unix" else "over TCP"
+        return self._refuse(
+            peer, "no-credentials", f"a token is needed {way}, or a certificate that has a role"
+        )
+
+    def _refuse(self, peer: Peer, reason: str, message: str) -> NoReturn:
+        self._refused[reason] += 1
+        _log.debug("not let in from %s: %s", peer.where, reason)
+        raise NotPermitted(message)
+
+    @property
+    def knows_somebody(self) -> bool:
+        """Whether there is anybody who would be let in over a network."""
+        return bool(len(self._tokens.value) or len(self._own) or self._grants)
+
+    # ------------------------------------------------------------------------------- files
+
+    def ssl_context(self) -> ssl.SSLContext | None:
+        """How TCP connections are encrypted, now and when it changes; `None`: they are not."""
+        return None if self._tls is None else self._tls.context
+
+    def handshakes(self, listener: str, timeout_s: float) -> Handshakes | None:
+        """What encrypts the TCP connections of *listener*; `None`: they are not."""
+        if self._tls is None:
+            return None
+        made = Handshakes(self._tls.context, timeout_s)
+        self._handshakes[listener] = made
+        return made
+
+    async def run(self) -> None:
+        """Look at the files from time to time, and when asked to, until cancelled."""
+        while True:
+            try:
+                async with asyncio.timeout(self._settings.refresh_ms / 1_000):
+                    await self._asked.wait()
+            except TimeoutError:
+                pass
+            self._asked.clear()
+            await asyncio.to_thread(self.look)
+
+    def ask_to_look(self) -> None:
+        """Have the files looked at now."""
+        self._asked.set()
+
+    def look(self) -> None:
+        """Take over what has changed in the files, which blocks."""
+        if self._tokens.look():
+            self.generation += 1
+        if self._tls is not None:
+            self._tls.look()
+
+    def _read(self, _: Tokens | None) -> Tokens:
+        path = self._settings.tokens_file
+        grants = dict(self._said)
+        for digest, grant in ({} if path is None else read_tokens_file(path)).items():
+            if grants.setdefault(digest, grant) != grant:
+                msg = f"access.tokens_file {path} must not have a token of access.tokens"
+                raise ConfigError(msg)
+        return Tokens(grants)
+
+    # ----------------------------------------------------------------------------- figures
+
+    def statistics(self) -> AccessStatistics:
+        """Who may come in, and who came."""
+        tls = self._tls
+        names = self._tokens.value.names | self._own.names
+        self.limits.keep({*names, *self._grants, UNIX_CLIENT})
+        return AccessStatistics(
+            tokens=len(self._tokens.value) + len(self._own),
+            tokens_reloads=self._tokens.reloads,
+            tokens_failures=self._tokens.failures,
+            certificate_not_after_s=None if tls is None else tls.validity.not_after_s,
+            certificate_reloads=0 if tls is None else tls.reloads,
+            certificate_failures=0 if tls is None else tls.failures,
+            files_unusable=self._tokens.is_unusable + (tls is not None and tls.is_unusable),
+            identified={role: self._identified[role] for role in Role},
+            refused={reason: self._refused[reason] for reason in REFUSALS},
+            clients=self.limits.figures(),
+            handshakes={name: one.counts for name, one in self._handshakes.items()},
+        )
+
+
+_VARIABLE: Final = "access.tokens"

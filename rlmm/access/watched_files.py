@@ -1,0 +1,97 @@
+"""
+Files that are read again when they change: secrets and certificates are replaced while we run.
+
+Invariant: what is in use is whole. What cannot be read or cannot be meant is told once, and what
+was in use before stays in use.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from rlmm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from pathlib import Path
+
+_log = logging.getLogger("rlmm.access.files")
+
+_Read = TypeVar("_Read")
+_Seen = tuple[tuple[int, ...] | None, ...]
+FILE_BYTES_MAX: Final = 1024 * 1024
+"""Far more than any of these files has; what is larger was named by mistake."""
+
+
+class FromFiles(Generic[_Read]):
+    """A value that is made of some files, and made anew when they have changed."""
+
+    def __init__(
+        self, what: str, paths: Collection[Path], read: Callable[[_Read | None], _Read]
+    ) -> None:
+        """
+        Read them; raises `ConfigError`. *read* is given what is in use, and raises that, too.
+
+        Its message must hold nothing secret.
+        """
+        self._what = what
+        self._paths = tuple(paths)
+        self._read = read
+        self.reloads = 0
+        """How often what had changed was taken over."""
+        self.failures = 0
+        """How often it could not be."""
+        self.is_unusable = False
+        """Whether it cannot be, as it is now: a start would be refused."""
+        self._seen = self._signature()
+        self.value = read(None)
+        """What is in use."""
+
+    def look(self) -> bool:
+        """Take over what has changed, if anything; whether that was so."""
+        seen = self._signature()
+        if seen == self._seen:
+            return False
+        # Seen before it is read: what changes in between is found by the next look.
+        self._seen = seen
+        try:
+            self.value = self._read(self.value)
+        except ConfigError as error:
+            self.failures += 1
+            self.is_unusable = True
+            _log.error("%s changed and cannot be used; nothing changes: %s", self._what, error)
+            return False
+        self.reloads += 1
+        self.is_unusable = False
+        _log.info("%s changed and was read again", self._what)
+        return True
+
+    def _signature(self) -> _Seen:
+        return tuple(map(_seen_of, self._paths))
+
+
+def _seen_of(path: Path) -> tuple[int, ...] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def text_of(path: Path, key: str) -> str:
+    """The text of a file that *key* names; raises `ConfigError`."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(FILE_BYTES_MAX + 1)
+    except OSError as error:
+        msg = f"{key} {path} cannot be read: {error.strerror}"
+        raise ConfigError(msg) from error
+    if len(data) > FILE_BYTES_MAX:
+        msg = f"{key} {path} must not be larger than {FILE_BYTES_MAX} bytes"
+        raise ConfigError(msg)
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        msg = f"{key} {path} must be a text in UTF-8"
+        raise ConfigError(msg) from None

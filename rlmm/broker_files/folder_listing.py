@@ -1,0 +1,131 @@
+"""
+Which partitions are in the folders of the configuration, and whose folders these are. Blocks.
+
+A broker is at work in them: what vanishes meanwhile is left out, and what is being deleted or moved
+has another name and is no part of a log. What looks like a partition and is of no use is told.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rlmm.base.java_properties import ENCODING, parse_properties
+from rlmm.broker_files.disk import (
+    Place,
+    inner_folder,
+    names_in,
+    opened_folder,
+    small_file,
+    topic_id_of,
+)
+from rlmm.broker_files.sealed_files import OWN_TOPICS
+from rlmm.errors import ConfigError, FileAbsent, LogError
+from rlmm.metadata.ids import TopicIdPartition
+from rlmm.partition_log.checkpoints import Unreadable, parse_offsets
+from rlmm.partition_log.names import parse_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from rlmm.partition_log.names import TopicPartition
+
+META_PROPERTIES: Final = "meta.properties"
+HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
+_CHECKPOINT_BYTES_MAX: Final = 64 * 1024 * 1024
+"""Of the file with a line for each partition of a broker."""
+_NODE_ID: Final = re.compile(r"[0-9]{1,10}", re.ASCII)
+
+
+class Folder(NamedTuple):
+    """A folder of the configuration, and whose it says that it is."""
+
+    path: str
+    node_id: int | None
+    cluster_id: str
+
+
+class Found(NamedTuple):
+    """A partition in a folder; *high_watermark* is what its broker had last noted of it."""
+
+    place: Place
+    high_watermark: int | None
+
+
+class Listed(NamedTuple):
+    """All that the folders hold at one moment; *unusable* are places, with the why of each."""
+
+    folders: list[Folder]
+    partitions: list[Found]
+    unusable: list[tuple[str, str]]
+
+
+def list_folders(paths: Iterable[str]) -> Listed:
+    """Every user's partition in the folders *paths*."""
+    listed = Listed([], [], [])
+    for path in paths:
+        try:
+            _add(path, listed)
+        except (FileAbsent, LogError) as error:
+            listed.unusable.append((path, str(error)))
+    return listed
+
+
+def _add(path: str, listed: Listed) -> None:
+    with opened_folder(path) as folder:
+        names = sorted(names_in(folder, path))
+        if META_PROPERTIES not in names and not any(map(parse_folder, names)):
+            why = f"no log folder of a broker: it has no {META_PROPERTIES}, and no partition in it"
+            listed.unusable.append((path, why))
+            return
+        listed.folders.append(_whose(path, folder))
+        noted = _high_watermarks(path, folder)
+        for name in names:
+            if name.endswith("-stray"):
+                why = "set aside by its broker, which was told of no such partition"
+                listed.unusable.append((f"{path}/{name}", why))
+            known = parse_folder(name)
+            if known is None or known.topic in OWN_TOPICS:
+                continue
+            found = _partition(path, folder, known)
+            if isinstance(found, str):
+                listed.unusable.append((f"{path}/{name}", found))
+            elif found is not None:
+                listed.partitions.append(Found(found, noted.get(known)))
+
+
+def _partition(path: str, folder: int, name: TopicPartition) -> Place | str | None:
+    """A partition's folder; None where it vanished, and in words why it is of no use."""
+    where = f"{path}/{name}"
+    try:
+        with inner_folder(folder, str(name), where) as inner:
+            topic_id = topic_id_of(inner, where)
+    except FileAbsent:
+        return None
+    except LogError as error:
+        return str(error)
+    if isinstance(topic_id, str):
+        return topic_id
+    return Place(path, TopicIdPartition(topic_id, name.topic, name.number))
+
+
+def _whose(path: str, folder: int) -> Folder:
+    """By `meta.properties`; nobody's where that is not there or damaged."""
+    content = small_file(folder, META_PROPERTIES, f"{path}/{META_PROPERTIES}")
+    try:
+        entries = parse_properties(content.decode(ENCODING))
+    except ConfigError:
+        entries = []
+    said = {entry.key: entry.value.strip() for entry in entries}
+    # Which node it is stands under the older name in folders of brokers that knew ZooKeeper.
+    node = said.get("node.id") or said.get("broker.id") or ""
+    return Folder(path, int(node) if _NODE_ID.fullmatch(node) else None, said.get("cluster.id", ""))
+
+
+def _high_watermarks(path: str, folder: int) -> Mapping[TopicPartition, int]:
+    """What the broker had last noted; nothing where it cannot be read: it is only a help."""
+    content = small_file(
+        folder, HIGH_WATERMARKS, f"{path}/{HIGH_WATERMARKS}", _CHECKPOINT_BYTES_MAX
+    )
+    noted = parse_offsets(content)
+    return {} if isinstance(noted, Unreadable) else noted

@@ -1,0 +1,116 @@
+"""
+Last stable offsets of partitions, as somebody tells them, kept for a moment.
+
+They only rise: an old one may refuse what could be read, never the other way. So an old one
+permits, and before one refuses the cluster is asked anew. Each question is asked once, however many
+wait for its answer; one that fails is not asked again at once, and nothing is known then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from rlmm.errors import LogError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rlmm.broker_files.statistics import Figures
+    from rlmm.metadata.ids import TopicIdPartition
+
+REFUSING_AGE_S: Final = 1.0
+"""No older may an offset be that a file is refused by."""
+_KEPT_MAX: Final = 10_000
+"""Beyond that those are forgotten that are too old to be of use."""
+
+
+class TellsStableOffsets(Protocol):
+    """Who is asked: the cluster."""
+
+    async def last_stable_offset(self, partition: TopicIdPartition) -> int:
+        """
+        The offset below which all is replicated and no transaction is open, asked freshly.
+
+        Raises `LogError` where nobody tells it.
+        """
+        ...
+
+    async def run(self) -> None:
+        """Be there to be asked, until cancelled."""
+        ...
+
+
+class Stable(NamedTuple):
+    """What is known of a partition: its last stable offset, or why there is none."""
+
+    offset: int | None
+    trouble: LogError | None = None
+
+
+@dataclass(slots=True)
+class _Kept:
+    asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    told: Stable | None = None
+    at_s: float = 0.0
+
+
+class StableOffsets:
+    """Asks *teller*, and remembers what it said for *age_s_max*."""
+
+    def __init__(
+        self,
+        teller: TellsStableOffsets,
+        age_s_max: float,
+        figures: Figures,
+        now_s: Callable[[], float] | None = None,
+    ) -> None:
+        self._teller = teller
+        self._age_s_max = age_s_max
+        self._figures = figures
+        self._now_s = now_s
+        self._kept: dict[TopicIdPartition, _Kept] = {}
+
+    async def of(self, partition: TopicIdPartition, at_least: int = 0) -> Stable:
+        """What is known of *partition*; where that is below *at_least*, it is as good as new."""
+        now_s = self._now_s or asyncio.get_running_loop().time
+        kept = self._kept.get(partition)
+        if kept is None:
+            self._forget(now_s())
+            kept = self._kept[partition] = _Kept()
+        async with kept.asking:
+            told = self._usable(kept, at_least, now_s())
+            if told is None:
+                told = kept.told = await self._ask(partition)
+                kept.at_s = now_s()
+        return told
+
+    def _usable(self, kept: _Kept, at_least: int, now_s: float) -> Stable | None:
+        """What was told before, if it is of use still."""
+        told = kept.told
+        if told is None:
+            return None
+        age_s = now_s - kept.at_s
+        is_refusal = told.offset is not None and told.offset < at_least
+        age_s_max = min(self._age_s_max, REFUSING_AGE_S) if is_refusal else self._age_s_max
+        return told if age_s < age_s_max else None
+
+    async def _ask(self, partition: TopicIdPartition) -> Stable:
+        self._figures.questions += 1
+        try:
+            return Stable(await self._teller.last_stable_offset(partition))
+        except LogError as error:
+            self._figures.questions_failed += 1
+            return Stable(None, error)
+
+    def _forget(self, now_s: float) -> None:
+        if len(self._kept) < _KEPT_MAX:
+            return
+        old = [
+            partition
+            for partition, kept in self._kept.items()
+            if not kept.asking.locked() and now_s - kept.at_s >= self._age_s_max
+        ]
+        for partition in old:
+            del self._kept[partition]

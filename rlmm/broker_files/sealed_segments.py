@@ -1,0 +1,194 @@
+"""
+The folders of brokers as far as they are served: partitions, their files, one file piece by piece.
+
+Nobody waits here for a disk on the event loop. Invariant: a file is looked at, and then judged by a
+last stable offset that was told of the very partition it belongs to; what is read afterwards is
+that file, or nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rlmm.broker_files import disk
+from rlmm.broker_files.disk_threads import Turns
+from rlmm.broker_files.folder_listing import list_folders
+from rlmm.broker_files.last_stable_offsets import StableOffsets
+from rlmm.broker_files.sealed_files import (
+    OWN_TOPICS,
+    WITHOUT_LOG,
+    SealedFiles,
+    is_ever_read,
+    why_not,
+)
+from rlmm.broker_files.statistics import Figures
+from rlmm.errors import FileAbsent, LogError, NotSealed, TooBusy
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    from rlmm.broker_files.disk import FileFacts, Identity, Looked, Place
+    from rlmm.broker_files.last_stable_offsets import Stable, TellsStableOffsets
+    from rlmm.http.settings import BrokerLogSettings
+    from rlmm.views.values import View
+
+    T = TypeVar("T")
+
+_log = logging.getLogger("rlmm.http.broker_log.served")
+
+PIECE_BYTES: Final = 512 * 1024
+"""Read and written at a time: what one answer holds of its file."""
+
+
+class Sealed(NamedTuple):
+    """A file that may be read, as it was when that was found out."""
+
+    place: Place
+    name: str
+    identity: Identity
+
+    @property
+    def size_bytes(self) -> int:
+        """Of the whole file."""
+        return self.identity.size_bytes
+
+
+class BrokerLog:
+    """The configured folders; *teller* says how far their partitions are stable."""
+
+    def __init__(self, settings: BrokerLogSettings, teller: TellsStableOffsets) -> None:
+        self.figures = Figures()
+        self._settings = settings
+        self._teller = teller
+        age_s = settings.stable_age_ms_max / 1_000
+        self._stable = StableOffsets(teller, age_s, self.figures)
+        self._turns = Turns(settings.reads_max, settings.read_timeout_ms / 1_000)
+
+    async def run(self) -> None:
+        """Say what is served, and have the cluster asked, until cancelled."""
+        _log.info("sealed segments below %s are served by HTTP", ", ".join(self._settings.folders))
+        await self._teller.run()
+
+    async def partitions(self) -> bytes:
+        """Every user's partition in the folders, and whose these are, as JSON."""
+        folders = self._settings.folders
+        return await self._turns.do(lambda: _dumped(_partitions_view(folders)))
+
+    async def files(self, place: Place) -> bytes:
+        """Every regular file of a partition, and whether it may be read, as JSON."""
+        self._require_served(place)
+        facts = await self._turns.do(partial(disk.facts_of, place))
+        stable = await self._stable.of(place.partition)
+        # Thousands of files are some megabytes of text.
+        return await self._turns.do(lambda: _dumped(_files_view(facts, stable)))
+
+    async def sealed(self, place: Place, name: str) -> Sealed:
+        """
+        The file *name*, if it may be read.
+
+        Raises `FileAbsent`, `NotSealed`, and the `LogError` that keeps it from being known.
+        """
+        looked = await self._looked(place, name)
+        needs = SealedFiles(looked.names).needs(name)
+        if needs == WITHOUT_LOG:
+            self.figures.refused["absent"] += 1
+            msg = f"{place}/{name}: {needs}"
+            raise FileAbsent(msg)
+        stable = await self._stable.of(place.partition, needs if isinstance(needs, int) else 0)
+        why = why_not(needs, stable.offset)
+        if not why:
+            return Sealed(place, name, looked.identity)
+        if stable.trouble is not None:
+            self.figures.refused["stable-offset-unknown"] += 1
+            msg = f"{place}: what is stable of it is not known: {stable.trouble}"
+            raise type(stable.trouble)(msg)
+        self.figures.refused["not-sealed"] += 1
+        msg = f"{place}/{name} is not to be read now: {why}"
+        raise NotSealed(msg)
+
+    async def _looked(self, place: Place, name: str) -> Looked:
+        """The file as it is on disk; what keeps it from being looked at is counted."""
+        try:
+            self._require_served(place)
+            _require_name(name)
+            return await self._turns.do(partial(disk.look_at, place, name))
+        except FileAbsent:
+            self.figures.refused["absent"] += 1
+            raise
+        except TooBusy:
+            self.figures.refused["busy"] += 1
+            raise
+        except LogError:
+            self.figures.refused["disk"] += 1
+            raise
+
+    async def read(self, file: Sealed, start: int, size: int) -> bytes:
+        """
+        The bytes [start, start + size) of *file*, `PIECE_BYTES` at most; none where it is gone.
+        """
+        work = partial(disk.read_piece, file.place, file.name, file.identity, start, size)
+        return await self._turns.do(work)
+
+    def _require_served(self, place: Place) -> None:
+        _ = place.name
+        if place.partition.topic in OWN_TOPICS:
+            msg = f"{place.partition.topic} is Kafka's own topic, which is not served"
+            raise FileAbsent(msg)
+        if place.folder not in self._settings.folders:
+            msg = f"no folder {place.folder!a:.200} is served"
+            raise FileAbsent(msg)
+
+
+def _require_name(name: str) -> None:
+    if not is_ever_read(name):
+        msg = f"no file is served that is called {name!a:.80}"
+        raise FileAbsent(msg)
+
+
+def _dumped(shown: View) -> bytes:
+    return json.dumps(shown, ensure_ascii=True).encode() + b"\n"
+
+
+def _partitions_view(folders: tuple[str, ...]) -> View:
+    listed = list_folders(folders)
+    return {
+        "folders": [
+            {"folder": one.path, "node_id": one.node_id, "cluster_id": one.cluster_id or None}
+            for one in listed.folders
+        ],
+        "partitions": [
+            {
+                "folder": place.folder,
+                "topic_id": str(place.partition.topic_id),
+                "topic": place.partition.topic,
+                "partition": place.partition.partition,
+                "high_watermark": high_watermark,
+            }
+            for place, high_watermark in listed.partitions
+        ],
+        "unusable": [{"place": place, "why": why} for place, why in listed.unusable],
+    }
+
+
+def _files_view(facts: dict[str, FileFacts], stable: Stable) -> View:
+    sealed = SealedFiles(facts)
+    files: list[View] = []
+    for name in sorted(facts):
+        why = why_not(sealed.needs(name), stable.offset)
+        files.append(
+            {
+                "name": name,
+                "size_bytes": facts[name].size_bytes,
+                "modified_ms": facts[name].modified_ms,
+                "is_readable": not why,
+                "why": why or None,
+            }
+        )
+    return {
+        "last_stable_offset": stable.offset,
+        "why": None if stable.trouble is None else str(stable.trouble),
+        "files": files,
+    }

@@ -1,1 +1,0 @@
-"""How each command's answer is shaped for people and for programs: a module for each command."""

@@ -1,1 +1,0 @@
-"""`rlmm tier verify`, `expire`, `audit`, `rebuild`, `backup` and `export`: a module each."""

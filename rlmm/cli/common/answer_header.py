@@ -1,0 +1,47 @@
+"""What answers say of themselves before their items: who was asked, and of which moment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.metadata.assignment import place_of
+
+if TYPE_CHECKING:
+    from rlmm.cli.common.query_run import Looking
+    from rlmm.inspection.moment import Moment, PartitionSummary
+
+
+def moment_head(looking: Looking, moment: Moment) -> dict[str, object]:
+    """
+    Who was asked, and the last offset of each metadata partition that the answer stands on, -1
+    where it has none: with `--at` the same question has the same answer.
+    """
+    identity = moment.identity
+    return {
+        "source": str(looking.source.kind),
+        "where": looking.source.where,
+        "cluster_id": identity.cluster_id,
+        "topic_id": str(identity.topic_id),
+        "as_of_offsets": {
+            str(place): position - 1 for place, position in sorted(moment.positions.items())
+        },
+    }
+
+
+async def partitions_in_place(
+    moment: Moment, notes: list[str] | None = None
+) -> list[PartitionSummary]:
+    """
+    Every user partition that is where brokers look for it; of others nothing can be asked, and
+    *notes* say how many these are.
+    """
+    count = moment.identity.partition_count
+    summaries = await moment.user_partitions()
+    found = [one for one in summaries if place_of(one.partition, count) == one.metadata_partition]
+    astray = len(summaries) - len(found)
+    if astray and notes is not None:
+        notes.append(
+            f"{astray} of {len(summaries)} user partitions lie in a metadata partition where "
+            "nobody looks for them, and are left out: see `rlmm verify`"
+        )
+    return found

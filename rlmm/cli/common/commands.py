@@ -1,0 +1,59 @@
+"""The subcommands of `rlmm`: where each is defined, and its line of help. Nothing is imported."""
+
+SUBCOMMANDS = {
+    "check": "rlmm.cli.queries.check:check",
+    "config": "rlmm.cli.common.config_options:config",
+    "conformance": "rlmm_conformance.command:conformance",
+    "demo": "rlmm_demo.command:demo",
+    "diff": "rlmm.cli.queries.diff:diff",
+    "doctor": "rlmm.cli.queries.doctor:doctor",
+    "events": "rlmm.cli.queries.events:events",
+    "explain": "rlmm.cli.queries.explain:explain",
+    "history": "rlmm.cli.queries.history:history",
+    "lag": "rlmm.cli.queries.lag:lag",
+    "offsets": "rlmm.cli.queries.lag:offsets",
+    "preflight": "rlmm.cli.queries.preflight:preflight",
+    "rehearse-compaction": "rlmm.cli.queries.rehearse_compaction:rehearse_compaction",
+    "segments": "rlmm.cli.queries.segments:segments",
+    "serve": "rlmm.cli.service.serve:serve_command",
+    "snapshot": "rlmm.cli.snapshot.write:snapshot",
+    "status": "rlmm.cli.queries.status:status",
+    "stuck": "rlmm.cli.queries.stuck:stuck",
+    "support-bundle": "rlmm.cli.queries.support_bundle:support_bundle",
+    "tier": "rlmm.cli.tier.command:tier",
+    "usage": "rlmm.cli.queries.usage:usage",
+    "verify": "rlmm.cli.queries.verify:verify",
+}
+"""Name of each subcommand -> where its click command stands, as module:attribute."""
+SHORT_HELP = {
+    "check": "Judge thresholds once: exit code 0 when all is well, 1 when not.",
+    "config": "Look at the configuration.",
+    "conformance": "Compare an implementation with Kafka's recorded answers.",
+    "demo": "Tell one story in nine screens: a broker, copies by Spark, a kill, a disaster.",
+    "diff": "Show what differs between two moments: segments, how far was copied, deletions.",
+    "doctor": "Examine the settings of the metadata topic, brokers and topics.",
+    "events": "Show the events of the metadata topic, decoded, and what became of each.",
+    "explain": "Explain why an offset is found in the tier, or is not, and what becomes of it.",
+    "history": "Show every event about a segment or a user partition, and what became of it.",
+    "lag": "Show how far copies are behind, and when disks are full.",
+    "offsets": "Show where each log and its tier begin and end.",
+    "preflight": "Show what depends on the tier, before a move or a deletion.",
+    "rehearse-compaction": "Play the log cleaner through, before anyone turns compaction on.",
+    "segments": "List segments, describe one, find the one that holds an offset.",
+    "serve": "Follow a metadata log, answer from it and take writes, until SIGTERM or SIGINT.",
+    "snapshot": "Look at snapshots, check them, copy them out and in.",
+    "status": "Show how each metadata partition stands, and sums.",
+    "stuck": "Show copies and deletions that are open for too long.",
+    "support-bundle": "Pack what somebody who helps needs to see.",
+    "tier": "Copy cold segments to a store of objects, and look after what is there.",
+    "usage": "Sum up bytes and segments, waste, what goes soon, and cost.",
+    "verify": "Look for holes, overlaps and what nobody would find.",
+}
+"""
+The line that help has of each, as the command itself says it: a list of commands imports none. A
+command that has no line here is asked for it.
+"""
+WITH_OWN_VARIABLES = frozenset({"config", "conformance", "demo", "serve", "snapshot", "tier"})
+"""Those that say themselves which variables of the environment they take, or take none."""
+COMMANDS_OF_VARIABLES = (SUBCOMMANDS.keys() - WITH_OWN_VARIABLES) | {"tier"}
+"""Whose flags are variables of the environment that a configuration does not mean."""

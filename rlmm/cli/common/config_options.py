@@ -1,0 +1,200 @@
+"""
+`rlmm config`: what is configured, and the flags that every command with a configuration takes.
+
+`config_options` is that set of flags; a command under it is handed what was loaded. Under
+`source_options` it is handed where it stands instead, and loads it itself, again and again.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rlmm.cli.common.commands import COMMANDS_OF_VARIABLES
+from rlmm.cli.common.output import OUTPUTS, print_table
+from rlmm.cli.common.shared_flags import is_of_commands
+from rlmm.config.keys import KEYS
+from rlmm.config.loading import load
+from rlmm.kafka_client.settings import Secret
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rlmm.config.keys import Key
+    from rlmm.config.loading import Loaded
+
+_PARAMETER = "setting_"
+_SHOWN_IN_HELP = {
+    "data_dir",
+    "mode",
+    "assignment",
+    "log_kind",
+    "kafka_bootstrap_servers",
+    "kafka_command_config",
+    "kafka_server_properties",
+    "logging_format",
+    "logging_level",
+}
+"""The flags that help shows; with all of them nobody would find one."""
+_HELP = {
+    "data_dir": "Folder of the embedded log and of the snapshots.",
+    "mode": "Take writes, or only observe.",
+    "assignment": "Which user partitions are answered for.",
+    "log_kind": "Where the events live.",
+    "kafka_bootstrap_servers": "Follow the cluster of these brokers.",
+    "kafka_command_config": "A Java client.properties, as it is.",
+    "kafka_server_properties": "A broker's server.properties, as it is.",
+    "logging_format": "How log lines look.",
+    "logging_level": "Least level of a log line.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where the configuration of a command stands."""
+
+    flags: Mapping[str, str]
+    """Texts by the names of their keys."""
+    environ: Mapping[str, str]
+    file: Path | None
+    command_properties: tuple[str, ...]
+
+    def load(self) -> Loaded:
+        """What stands there now; see `rlmm.config.loading.load`."""
+        return load(self.flags, self.environ, self.file, self.command_properties)
+
+    def said(self, name: str) -> str | None:
+        """What a flag, or else the environment, says of a key, right or wrong."""
+        return self.flags.get(name) or self.environ.get(KEYS[name].env)
+
+
+def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """
+    Add a flag for every key; *command* is called with `configuration`, a `Loaded`.
+
+    What has no equivalent in a Java file is told on standard error, one line for each file.
+    """
+
+    @functools.wraps(command)
+    def configured(*, sources: Sources, **parameters: Any) -> Any:
+        configuration = sources.load()
+        for notice in configuration.notices:
+            click.echo(f"rlmm: {notice}", err=True)
+        return command(configuration=configuration, **parameters)
+
+    return source_options(configured)
+
+
+def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add a flag for every key; *command* is called with `sources`, of which it loads."""
+
+    @functools.wraps(command)
+    def configured(
+        *, config_file: Path | None, command_properties: tuple[str, ...], **parameters: Any
+    ) -> Any:
+        flags = {
+            name.removeprefix(_PARAMETER): parameters.pop(name)
+            for name in list(parameters)
+            if name.startswith(_PARAMETER)
+        }
+        given = {name: text for name, text in flags.items() if text is not None}
+        environ = {
+            name: text
+            for name, text in os.environ.items()
+            if not is_of_commands(name, COMMANDS_OF_VARIABLES)
+        }
+        sources = Sources(given, environ, config_file, command_properties)
+        return command(sources=sources, **parameters)
+
+    decorated: Callable[..., Any] = configured
+    for key in reversed(KEYS.values()):
+        decorated = _option(key)(decorated)
+    decorated = click.option(
+        "--command-property",
+        "command_properties",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="One property of a Java client; may be repeated.",
+    )(decorated)
+    return click.option(
+        "--config",
+        "config_file",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Configuration file in TOML; without it the one that RLMM_CONFIG names.",
+    )(decorated)
+
+
+def _option(key: Key) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    kind = key.kind
+    is_choice = isinstance(kind, type) and issubclass(kind, StrEnum)
+    words = {Path: "PATH", int: "NUMBER", float: "NUMBER", bool: "true|false"}
+    return click.option(
+        key.flag,
+        f"{_PARAMETER}{key.name}",
+        metavar="|".join(kind) if is_choice else words.get(kind, "TEXT"),
+        hidden=key.name not in _SHOWN_IN_HELP,
+        help=_HELP.get(key.name),
+    )
+
+
+@click.group()
+def config() -> None:
+    """Look at the configuration."""
+
+
+@config.command(
+    "show",
+    epilog="Every key of docs/configuration.md is a flag, too: --files-segment-bytes 64MiB.",
+)
+@config_options
+@click.option("--output", type=click.Choice(OUTPUTS), default="table", show_default=True)
+def show_command(*, configuration: Loaded, output: str) -> None:
+    """
+    Show the merged configuration and where each value comes from.
+
+    Flags are above the environment, then the file, then Java's files, then the defaults. Secrets
+    are masked. Nothing is started and no network is touched.
+    """
+    if output == "json":
+        document = {
+            "settings": [
+                {"key": found.path, "value": plain(found.value), "source": found.source}
+                for found in configuration.settings
+            ],
+            "notices": list(configuration.notices),
+        }
+        click.echo(json.dumps(document, indent=2))
+        return
+    print_table(
+        "configuration",
+        ("key", "value", "source"),
+        [(found.path, text(found.value), found.source) for found in configuration.settings],
+    )
+
+
+def plain(value: object) -> object:
+    """A value as JSON has it; a secret is masked, set or not shown apart."""
+    if isinstance(value, Secret):
+        return repr(value)
+    if isinstance(value, tuple):
+        return list(value)
+    return str(value) if isinstance(value, Path | StrEnum) else value
+
+
+def text(value: object) -> str:
+    """A value as it would be written on a command line; nothing where it is unset."""
+    if value is None:
+        return "unset"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return str(value)

@@ -1,0 +1,22 @@
+"""The exit codes of commands, and the line that a person reads of an error that ends one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rlmm.errors import RlmmError
+
+EXIT_FOUND = 1
+"""
+The command did its work and what it looked for was there: a failed scenario, a difference, damage.
+"""
+EXIT_USAGE = 2
+"""The command or its configuration is wrong; nothing was started."""
+EXIT_INTERRUPTED = 130
+"""The command was ended by Ctrl-C, as shells say it."""
+
+
+def error_line(error: RlmmError) -> str:
+    """What a person is told of an error that ends a command: one line."""
+    return f"rlmm: {error.code}: {' '.join(str(error).split())}"

@@ -1,0 +1,64 @@
+"""From where to where of the log a command reads, as its flags say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rlmm.errors import InvalidArgument
+from rlmm.inspection.replay import Bound
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from rlmm.cli.common.query_run import Looking
+    from rlmm.inspection.selectors import At
+
+
+def looking_up_to(looking: Looking, to: At | None) -> Looking:
+    """The same up to *to*, where that is said. Raises `InvalidArgument` where `--at` says else."""
+    if to is None:
+        return looking
+    if not looking.is_now:
+        msg = "--to and --at both say where it ends: give one of them"
+        raise InvalidArgument(msg)
+    return replace(looking, bound=Bound(to.offsets, to.time_ms), offset=to.offset)
+
+
+def require_places(places: Collection[int], count: int) -> None:
+    """Refuse the number of a metadata partition that a topic of *count* does not have."""
+    beyond = sorted(place for place in places if not 0 <= place < count)
+    if beyond:
+        msg = f"there is no metadata partition {beyond[0]}: the topic has {count}, numbered from 0"
+        raise InvalidArgument(msg)
+
+
+def named_places(looking: Looking, begin: At | None) -> set[int]:
+    """The metadata partitions of which `--at`, `--to` or `--from` say an offset."""
+    return {*looking.bound.offsets, *(() if begin is None else begin.offsets)}
+
+
+def first_offsets(begin: At | None, places: Collection[int]) -> dict[int, int]:
+    """
+    The offset that each of *places* begins with, of those that have one. Raises `InvalidArgument`
+    for a bare offset where they are not one.
+    """
+    if begin is None:
+        return {}
+    if begin.offset is None:
+        return dict(begin.offsets)
+    if len(places) != 1:
+        msg = (
+            f"--from {begin.offset} is an offset of one metadata partition, and several are read: "
+            f"say which, --from PARTITION:{begin.offset}, or a time"
+        )
+        raise InvalidArgument(msg)
+    return {next(iter(places)): begin.offset}
+
+
+def bound_from(at: At, places: Collection[int]) -> Bound:
+    """
+    The moment *at* as what bounds a replay of *places*. Raises `InvalidArgument` for a bare offset
+    where they are not one.
+    """
+    return Bound(first_offsets(at, places), at.time_ms)

@@ -1,0 +1,37 @@
+"""
+How commands that answer in one piece print: a table for people, or JSON for programs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+OUTPUTS = ("table", "json")
+
+_WIDTH = 100
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print a table without lines and an empty line behind it; numbers stand to the right."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=_WIDTH)
+    table = Table(box=None, pad_edge=False)
+    for column, name in enumerate(columns):
+        numbers = bool(rows) and all(isinstance(row[column], int) for row in rows)
+        table.add_column(name, justify="right" if numbers else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(str(cell) for cell in row))
+    with console.capture() as captured:
+        console.print(table, markup=False)
+    click.echo(title)
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip())
+    click.echo()

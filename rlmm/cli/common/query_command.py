@@ -1,0 +1,120 @@
+"""A command that looks at the state, from its flags to its exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+import time
+import traceback
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from rlmm.cli.common.error_hints import hint_of, place_of
+from rlmm.cli.common.exit_codes import error_line
+from rlmm.cli.common.query_run import Looking
+from rlmm.cli.printing.writing import write_answer
+from rlmm.errors import RlmmError
+from rlmm.inspection.replay import Bound
+from rlmm.state_sources.opening import open_source
+from rlmm.state_sources.replay_bar import replay_bar
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from rlmm.cli.common.query_run import Ask
+    from rlmm.cli.common.source_options import Asked
+    from rlmm.inspection.replay import Progress
+    from rlmm.state_sources.protocol import Source
+
+_FIRST_TROUBLE_S = 12.0
+"""A little longer than a source waits for a cluster's first answer."""
+
+
+def run(asked: Asked, ask: Ask) -> None:
+    """Ask, print, and end the command with the exit code that comes of it."""
+    try:
+        code = asyncio.run(_run(asked, ask))
+    except RlmmError as error:
+        code = error.exit_code
+        tell(error, is_debug=asked.is_debug)
+    click.get_current_context().exit(code)
+
+
+def tell(error: RlmmError, *, is_debug: bool = False) -> None:
+    """One line on standard error: what is wrong, and the way out."""
+    if is_debug or click.get_current_context().find_root().params.get("is_debug"):
+        traceback.print_exception(error)
+    line = "; ".join(filter(None, (error_line(error), place_of(error), hint_of(error))))
+    with suppress(OSError):  # nobody reads it: the exit code says it as well
+        click.echo(line, err=True)
+
+
+async def _run(asked: Asked, ask: Ask) -> int:
+    is_quiet = asked.printing.is_quiet or sys.stderr is None
+    with _said_once(), replay_bar(is_quiet=is_quiet) as bar:
+        async with opened(asked, bar) as source:
+            looking = looking_of(asked, source, bar)
+            answer = await ask(looking)
+            if bar is not None:
+                bar.close()
+            answer = replace(answer, told=looking.notes)
+            return await write_answer(answer, asked.printing, on_nobody=discard_output)
+
+
+@contextmanager
+def _said_once() -> Iterator[None]:
+    """
+    What keeps a cluster from its first answer is what the command ends with, or nothing at all
+    where the next attempt succeeds: it is not logged as well. What goes wrong later is.
+    """
+    begin_s = time.monotonic()
+
+    def is_later(record: logging.LogRecord) -> bool:
+        del record
+        return time.monotonic() - begin_s > _FIRST_TROUBLE_S
+
+    logger = logging.getLogger("rlmm.log.kafka.cluster")
+    logger.addFilter(is_later)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_later)
+
+
+@asynccontextmanager
+async def opened(asked: Asked, progress: Progress | None) -> AsyncIterator[Source]:
+    """The source that is named, as long as the block runs."""
+    source = await open_source(asked.settings, progress=progress)
+    try:
+        yield source
+    finally:
+        await source.close()
+
+
+def looking_of(asked: Asked, source: Source, progress: Progress | None) -> Looking:
+    """What a question is asked of."""
+    at = asked.at
+    return Looking(
+        source,
+        asked.now_ms,
+        Bound() if at is None else Bound(at.offsets, at.time_ms),
+        asked.wait_s,
+        asked.settings.timeout_s,
+        progress,
+        None if at is None else at.offset,
+    )
+
+
+def discard_output() -> None:
+    """Nobody reads standard output any more: what the interpreter writes at its end is no error."""
+    if sys.stdout is None:
+        return
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

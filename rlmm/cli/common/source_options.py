@@ -1,0 +1,243 @@
+"""
+The flags of every command that looks at the tiered state: what is asked, of which moment, and how
+the answer is printed. All of them together are what a command is handed as `Asked`.
+
+Imports nothing heavy: help and completion come from here.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from rlmm.cli.common.parameter_types import POSITIVE_TIME, TIME
+from rlmm.cli.common.shared_flags import SharedOption
+from rlmm.cli.printing.settings import OUTPUTS, PrintSettings
+from rlmm.inspection.selectors import At, parse_at
+from rlmm.state_sources.settings import SourceSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_PASSED_ON = "flags_passed_on"
+
+PACKAGED_SOCKET = Path("/run/rlmm/rlmm.sock")
+"""Where the service listens that systemd runs, see `deploy/`."""
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was said on the command line, apart from the question itself."""
+
+    settings: SourceSettings
+    printing: PrintSettings
+    now_ms: int
+    """The wall clock, looked up once for the whole command."""
+    at: At | None = None
+    wait_s: float = 0.0
+    is_debug: bool = False
+
+
+_SOURCE = (
+    click.option(
+        "--sidecar", cls=SharedOption, default="", metavar="SOCKET|HOST:PORT",
+        help="Ask a running service; without any source the one of this machine.",
+    ),
+    click.option(
+        "--cluster", cls=SharedOption, default="", metavar="ID",
+        help="Whose metadata, where the service serves several clusters.",
+    ),
+    click.option("--token-file", cls=SharedOption, type=_FILE, help="Holds the token for it."),
+    click.option("--tls", cls=SharedOption, is_flag=True, help="HOST:PORT is encrypted."),
+    click.option("--ca-file", cls=SharedOption, type=_FILE, help="Authorities; means TLS."),
+    click.option("--cert-file", cls=SharedOption, type=_FILE, help="Our certificate for it."),
+    click.option("--key-file", cls=SharedOption, type=_FILE, help="And its key."),
+    click.option(
+        "--bootstrap-server", cls=SharedOption, default="", metavar="HOST:PORT,...",
+        help="Read the topic of a cluster. Beside another source: for the cluster's own facts.",
+    ),
+    click.option(
+        "--command-config", cls=SharedOption, type=_FILE,
+        help="A Java client.properties, as it is.",
+    ),
+    click.option(
+        "--command-property", "command_property", cls=SharedOption, multiple=True,
+        metavar="KEY=VALUE", help="One property of a Java client; may be repeated.",
+    ),
+    click.option(
+        "--log-dirs", cls=SharedOption, multiple=True, type=_FOLDER, metavar="FOLDER",
+        help="Read copied folders of the metadata topic; may be repeated.",
+    ),
+    click.option(
+        "--partition-count", cls=SharedOption, type=click.IntRange(1), metavar="N",
+        help="Of the topic whose folders were copied, where they do not say it.",
+    ),
+    click.option(
+        "--snapshot-cache", cls=SharedOption, type=_FOLDER, metavar="FOLDER",
+        help="Keep the state of a cluster's topic there for the next command.",
+    ),
+    click.option(
+        "--wait", cls=SharedOption, type=TIME, default="0s", metavar="TIME",
+        help="How long to wait for a source that is not caught up: 30s.",
+    ),
+    click.option(
+        "--timeout", cls=SharedOption, type=POSITIVE_TIME, default="30s", show_default=True,
+        metavar="TIME", help="Of each call.",
+    ),
+)  # fmt: skip
+_AT = (
+    click.option(
+        "--at", cls=SharedOption, metavar="OFFSET|TIME",
+        help="As it was once the event at OFFSET of the metadata partition was applied "
+        "(PARTITION:OFFSET,... for several), or at a TIME: 2026-01-31T14:05:00Z, -7d.",
+    ),
+)  # fmt: skip
+_OUTPUT = (
+    click.option(
+        "--output", cls=SharedOption, type=click.Choice(OUTPUTS),
+        help="Else a table on a terminal, and json where nobody looks.",
+    ),
+    click.option("--wide", cls=SharedOption, is_flag=True, help="More columns."),
+    click.option("--no-headers", cls=SharedOption, is_flag=True, help="Rows alone."),
+    click.option("--quiet", cls=SharedOption, is_flag=True, help="Nothing but data."),
+    click.option("--debug", cls=SharedOption, is_flag=True, help="Show where an error comes from."),
+)  # fmt: skip
+
+
+def source_options(function: Callable[..., Any]) -> Any:
+    """The flags that name a source; the command is handed `asked`."""
+    return _with(_SOURCE, function)
+
+
+def source_flags() -> list[Any]:
+    """The same flags alone, for commands that have their own way of taking them; see `asked_of`."""
+    return list(_SOURCE)
+
+
+def at_option(function: Callable[..., Any]) -> Any:
+    """`--at`, for commands that read; part of `asked`."""
+    return _with(_AT, function)
+
+
+def output_options(function: Callable[..., Any]) -> Any:
+    """The flags of printing; part of `asked`."""
+    return _with(_OUTPUT, function)
+
+
+def _with(options: tuple[Any, ...], function: Callable[..., Any]) -> Any:
+    """
+    The flags of *options* on *function*, in help behind the command's own.
+
+    Where several of these decorators meet, each outer one hands its flags to the next inner one,
+    and the innermost makes of all of them what the function is handed.
+    """
+    is_innermost = not hasattr(function, _PASSED_ON)
+
+    @functools.wraps(function)
+    def called(**given: Any) -> Any:
+        flags = given.pop(_PASSED_ON, {})
+        flags.update((name, given.pop(name)) for name in names)
+        if not is_innermost:
+            return function(**given, **{_PASSED_ON: flags})
+        return function(asked=asked_of(flags, click.get_current_context()), **given)
+
+    command: Any = called
+    setattr(command, _PASSED_ON, True)
+    own: list[click.Parameter] = list(getattr(function, "__click_params__", ()))
+    command.__click_params__ = []
+    for option in reversed(options):
+        command = option(command)
+    names = [parameter.name for parameter in command.__click_params__]
+    shared = sum(isinstance(parameter, SharedOption) for parameter in own)
+    command.__click_params__ = own[:shared] + command.__click_params__ + own[shared:]
+    return command
+
+
+def asked_of(flags: Mapping[str, Any], context: click.Context) -> Asked:
+    """What *flags* mean; raises `ConfigError` or `InvalidArgument` for what cannot be meant."""
+    now_ms = time.time_ns() // 1_000_000
+    at = flags.get("at")
+    settings = _settings_of(_of_one_source(dict(flags), context))
+    return Asked(
+        settings,
+        PrintSettings.of_terminal(
+            flags.get("output"),
+            is_wide=bool(flags.get("wide")),
+            has_headers=not flags.get("no_headers"),
+            is_quiet=bool(flags.get("quiet")),
+        ),
+        now_ms,
+        None if at is None else parse_at(at, now_ms),
+        flags.get("wait", 0) / 1_000,
+        bool(flags.get("debug")),
+    )
+
+
+_OF_ONE_KIND = (
+    (("command_config", "command_property"), "bootstrap_server"),
+    (("partition_count",), "log_dirs"),
+)
+"""Flags that mean something for one kind of source alone, and the flag that names such a one."""
+
+
+def _of_one_source(flags: dict[str, Any], context: click.Context) -> dict[str, Any]:
+    """
+    The same, without sources that the environment names where another one is on the command line.
+    A cluster that the environment names stays beside a source: it is asked for its own facts.
+    """
+    said = {
+        name
+        for name in ("sidecar", "log_dirs", "bootstrap_server")
+        if flags.get(name) and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    }
+    if said:
+        for name in {"sidecar", "log_dirs"} - said:
+            flags[name] = None
+    for names, of in _OF_ONE_KIND:
+        for name in names if not flags.get(of) else ():
+            if context.get_parameter_source(name) is ParameterSource.ENVIRONMENT:
+                flags[name] = None
+    return flags
+
+
+def _settings_of(flags: Mapping[str, Any]) -> SourceSettings:
+    log_dirs, servers = tuple(flags.get("log_dirs") or ()), flags.get("bootstrap_server") or ""
+    sidecar = flags.get("sidecar") or ""
+    return SourceSettings(
+        log_dirs,
+        sidecar if sidecar or log_dirs or servers else local_sidecar(os.environ),
+        flags.get("cluster") or "",
+        flags.get("token_file"),
+        bool(flags.get("tls")),
+        flags.get("ca_file"),
+        flags.get("cert_file"),
+        flags.get("key_file"),
+        servers,
+        flags.get("command_config"),
+        tuple(flags.get("command_property") or ()),
+        flags.get("snapshot_cache"),
+        flags.get("timeout", 30_000) / 1_000,
+        flags.get("partition_count"),
+    )
+
+
+def local_sidecar(environ: Mapping[str, str]) -> str:
+    """
+    Where the service of this machine listens: as its own variables say, else in the data folder
+    that it would have here, or as a packaged one does.
+    """
+    said = environ.get("RLMM_SIDECAR_UNIX_PATH")
+    if said:
+        return said
+    here = Path(environ.get("RLMM_DATA_DIR") or "rlmm-data") / "rlmm.sock"
+    return str(next((one for one in (here, PACKAGED_SOCKET) if one.exists()), here))

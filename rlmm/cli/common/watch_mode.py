@@ -1,0 +1,135 @@
+"""
+A question asked again and again: on a terminal a view that is drawn anew, elsewhere a line of JSON
+for each answer. What would go away by waiting is shown, and asked again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from io import StringIO
+from typing import TYPE_CHECKING, Protocol
+
+import click
+
+from rlmm.cli.common.exit_codes import error_line
+from rlmm.cli.common.query_command import discard_output, looking_of, opened, tell
+from rlmm.cli.printing.table import summary_lines
+from rlmm.cli.printing.writing import NobodyReads, Out, document_of, write_answer
+from rlmm.errors import RlmmError
+from rlmm.views.values import iso_time
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+    from rlmm.cli.common.query_run import Ask
+    from rlmm.cli.common.source_options import Asked
+    from rlmm.cli.printing.answer import Answer
+    from rlmm.cli.printing.settings import PrintSettings
+    from rlmm.state_sources.protocol import Source
+
+
+class Screen(Protocol):
+    """Where answers are shown, one in place of, or below, the one before."""
+
+    async def show(self, answer: Answer, now_ms: int) -> None:
+        """One answer."""
+        ...
+
+    def trouble(self, error: RlmmError) -> None:
+        """There is none this time."""
+        ...
+
+
+class Lines:
+    """A line of JSON for each answer; trouble goes to standard error."""
+
+    def __init__(self, out: Out | None = None) -> None:
+        self._out = out or Out()
+
+    async def show(self, answer: Answer, now_ms: int) -> None:
+        """See `Screen`."""
+        dated = replace(answer, head={"at": iso_time(now_ms), **answer.head})
+        self._out.add([await document_of(dated), "\n"])
+        self._out.flush()
+
+    def trouble(self, error: RlmmError) -> None:
+        """See `Screen`."""
+        tell(error)
+
+
+class View:
+    """A view that is drawn anew: sums above, for a long table ends where the terminal does."""
+
+    def __init__(self, live: Live, settings: PrintSettings) -> None:
+        self._live = live
+        self._settings = replace(settings, is_quiet=True)
+        self._last = ""
+
+    async def show(self, answer: Answer, now_ms: int) -> None:
+        """See `Screen`."""
+        table = StringIO()
+        await write_answer(answer, self._settings, table)
+        foot = {} if answer.foot is None else answer.foot()
+        above = [f"{iso_time(now_ms)}  Ctrl-C ends", *summary_lines(answer, foot)]
+        self._last = "\n".join(above) + f"\n\n{table.getvalue()}"
+        self._draw(self._last)
+
+    def trouble(self, error: RlmmError) -> None:
+        """See `Screen`."""
+        self._draw(f"{error_line(error)}\n\n{self._last}")
+
+    def _draw(self, text: str) -> None:
+        from rich.text import Text  # noqa: PLC0415  # for who watches on a terminal
+
+        self._live.update(Text.from_ansi(text, no_wrap=True), refresh=True)
+
+
+def watch(asked: Asked, ask: Ask, interval_s: float) -> None:
+    """Ask every *interval_s* until Ctrl-C, or until nobody reads any more."""
+    try:
+        asyncio.run(_watch(asked, ask, interval_s))
+    except NobodyReads:
+        discard_output()
+    except RlmmError as error:
+        tell(error, is_debug=asked.is_debug)
+        click.get_current_context().exit(error.exit_code)
+
+
+async def _watch(asked: Asked, ask: Ask, interval_s: float) -> None:
+    async with AsyncExitStack() as stack:
+        source = await stack.enter_async_context(opened(asked, None))
+        screen: Screen = Lines()
+        if asked.printing.output == "table" and sys.stdout.isatty():
+            from rich.console import Console  # noqa: PLC0415  # for who watches on a terminal
+            from rich.live import Live  # noqa: PLC0415
+
+            live = Live(console=Console(), auto_refresh=False, screen=True)
+            screen = View(stack.enter_context(live), asked.printing)
+        await keep_asking(asked, ask, source, screen, interval_s)
+
+
+async def keep_asking(
+    asked: Asked,
+    ask: Ask,
+    source: Source,
+    screen: Screen,
+    interval_s: float,
+    times: int | None = None,
+) -> None:
+    """Ask *times* times, or for ever."""
+    while times is None or times > 0:
+        now_ms = time.time_ns() // 1_000_000
+        try:
+            answer = await ask(looking_of(replace(asked, now_ms=now_ms), source, None))
+            await screen.show(answer, now_ms)
+        except RlmmError as error:
+            if not error.retriable:
+                raise
+            screen.trouble(error)
+        times = None if times is None else times - 1
+        if times != 0:
+            await asyncio.sleep(interval_s)

@@ -1,0 +1,80 @@
+"""
+The log of a source where some metadata partitions cannot be read: they were not copied, or nobody
+leads them. What is sought is looked for in the others, a note names those that were stepped over,
+and what is found nowhere may be there: that is not ready, and never "there is none".
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rlmm.cli.partial_metadata.ready_partitions import listed
+from rlmm.errors import LogDamaged, LogError, LogUnavailable, NotReady
+from rlmm.inspection.source_status import SourceKind
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from rlmm.cli.common.query_run import Looking
+
+_log = logging.getLogger("rlmm.cli.partly.readable")
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """Metadata partitions whose logs can be read, and what stands in the way of others."""
+
+    places: tuple[int, ...]
+    troubles: Mapping[int, LogError] = field(default_factory=dict)
+
+    def notes(self) -> list[str]:
+        """That others were stepped over."""
+        if not self.troubles:
+            return []
+        first = next(iter(self.troubles.values()))
+        return [
+            "not looked at, because its log cannot be read: metadata partition "
+            f"{listed(list(self.troubles))}; what is asked for may be there as well: {first}"
+        ]
+
+    def not_found(self, looking: Looking, what: str) -> NotReady:
+        """That nothing about *what* is in those that can be read."""
+        place, first = next(iter(self.troubles.items()))
+        msg = (
+            f"no event about {what} is where it can be looked for, and metadata partition "
+            f"{listed(list(self.troubles))} cannot be read: {first}"
+        )
+        return NotReady(msg, reason=_reason(looking), metadata_partition=place)
+
+
+async def readable(looking: Looking, places: Collection[int], *, may_lack: bool) -> Readable:
+    """
+    Which of *places* can be read. Raises what stands in the way of one, unless it *may lack* some,
+    as long as there are others; `NotReady` where that is that it was not copied.
+    """
+    found = await looking.source.log.bounds(places, timeout_s=looking.timeout_s)
+    troubles = {place: one for place, one in sorted(found.items()) if isinstance(one, LogError)}
+    for error in troubles.values():
+        if not may_lack or not isinstance(error, LogUnavailable | LogDamaged):
+            raise _refusal(looking, troubles, error)
+    if troubles and len(troubles) == len(found):
+        raise _refusal(looking, troubles, next(iter(troubles.values())))
+    there = Readable(tuple(sorted(found.keys() - troubles.keys())), troubles)
+    for note in there.notes():
+        _log.warning("%s", note)  # rows of CSV, and lines, have no notes
+    return there
+
+
+def _refusal(looking: Looking, troubles: Mapping[int, LogError], error: LogError) -> Exception:
+    if looking.source.kind is not SourceKind.FOLDERS or not isinstance(error, LogUnavailable):
+        return error
+    absent = [place for place, one in troubles.items() if isinstance(one, LogUnavailable)]
+    msg = f"metadata partition {listed(absent)} cannot be read: {error}"
+    return NotReady(msg, reason=_reason(looking), metadata_partition=absent[0])
+
+
+def _reason(looking: Looking) -> str:
+    """Waiting does not help where something was not copied."""
+    return "absent" if looking.source.kind is SourceKind.FOLDERS else "partly"

@@ -1,1 +1,0 @@
-"""What commands tell where a part of the metadata is all that can be read."""

@@ -1,0 +1,35 @@
+"""What `rlmm check` asks, and how it is answered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.cli.queries.finding_answer import finding_answer
+from rlmm.cli.queries.stuck_answer import stuck_findings
+from rlmm.inspection.check_thresholds import judge
+
+if TYPE_CHECKING:
+    from rlmm.cli.common.query_run import Looking
+    from rlmm.cli.printing.answer import Answer
+    from rlmm.inspection.check_thresholds import Thresholds
+
+
+async def check_answer(
+    looking: Looking, *, thresholds: Thresholds, copy_open_ms: int, delete_open_ms: int
+) -> Answer:
+    """What is beyond *thresholds*; what is stuck is looked for where all is answered from."""
+    standing = await looking.source.standing()
+    findings, notes = judge(standing, thresholds), list(standing.notes)
+    if standing.is_caught_up:
+        places = standing.places
+        asked = [place.metadata_partition for place in standing.assigned]
+        moment = await looking.moment(None if len(asked) == len(places) else asked)
+        found, more = await stuck_findings(
+            looking, topic=None, copy_open_ms=copy_open_ms, delete_open_ms=delete_open_ms,
+            reads_history=False, moment=moment,
+        )  # fmt: skip
+        findings, notes = findings + found, notes + more
+    head: dict[str, object] = {"source": str(standing.kind), "where": standing.where}
+    if notes:
+        head["notes"] = notes
+    return finding_answer("check", findings, head)

@@ -1,0 +1,239 @@
+"""What `rlmm diff` asks, and how it is answered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rlmm.cli.common.log_range import bound_from, looking_up_to, named_places, require_places
+from rlmm.cli.printing.answer import Answer, Column, Form
+from rlmm.cli.printing.cells import NOTHING, partition_label, size_text, state_text
+from rlmm.errors import InvalidArgument
+from rlmm.inspection.moment_diff import compare
+from rlmm.inspection.replay import Replay
+from rlmm.inspection.state_changes import changes_of
+from rlmm.views.change import change_view, changes_view, partition_change_view
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Collection, Sequence
+
+    from rlmm.cli.common.query_run import Looking
+    from rlmm.inspection.moment_diff import Both, Compared
+    from rlmm.inspection.selectors import At, PartitionFilter
+    from rlmm.views.values import View
+
+
+def _what_text(item: View) -> str:
+    """A change in words, beyond what its kind says."""
+    before, after = (
+        NOTHING if state is None else state_text(str(state))
+        for state in (item["state_before"], item["state_after"])
+    )
+    offsets = f"{item['start_offset']}-{item['last_offset']}"
+    match item["change"]:
+        case "watermark":
+            old, new = _or_nothing(item["watermark_before"]), _or_nothing(item["watermark_after"])
+            return f"epoch {item['epoch']} reaches {old} -> {new}"
+        case "partition-appeared":
+            return "nothing was known of it before"
+        case "partition-delete":
+            return f"{before} -> {after} by {item['broker_id']}"
+        case "segment-appeared" | "segment-changed":
+            return f"{offsets} {after}"
+        case "segment-gone" | "segment-being-deleted":
+            return f"{offsets}, was {before}"
+    return offsets
+
+
+def _change_text(item: View) -> str:
+    return str(item["change"]).removeprefix("segment-")
+
+
+def _or_nothing(value: object) -> object:
+    return NOTHING if value is None else value
+
+
+COLUMNS = (
+    Column("", "PARTITION", made_of=partition_label),
+    Column("topic", "TOPIC", is_extra=True),
+    Column("partition", "P", Form.NUMBER, is_extra=True),
+    Column("topic_id", "TOPIC ID", is_extra=True),
+    Column("", "CHANGE", made_of=_change_text),
+    Column("change", "KIND", is_extra=True),
+    Column("segment_id", "SEGMENT ID"),
+    Column("", "WHAT", made_of=_what_text),
+    Column("start_offset", "START", Form.NUMBER, is_extra=True),
+    Column("last_offset", "LAST", Form.NUMBER, is_extra=True),
+    Column("state_before", "STATE BEFORE", Form.STATE, is_extra=True),
+    Column("state_after", "STATE AFTER", Form.STATE, is_extra=True),
+    Column("size_before", "SIZE BEFORE", Form.SIZE, is_extra=True),
+    Column("size_after", "SIZE AFTER", Form.SIZE, is_extra=True),
+    Column("epoch", "EPOCH", Form.NUMBER, is_extra=True),
+    Column("watermark_before", "REACHED BEFORE", Form.NUMBER, is_extra=True),
+    Column("watermark_after", "REACHED AFTER", Form.NUMBER, is_extra=True),
+    Column("broker_id", "BROKER", Form.NUMBER, is_extra=True),
+    Column("event_timestamp_ms", "LAST EVENT", Form.TIME, is_extra=True),
+    Column("metadata_partition", "METADATA", Form.NUMBER, is_extra=True),
+)
+SUMMARY_COLUMNS = (
+    Column("", "PARTITION", made_of=partition_label),
+    Column("topic", "TOPIC", is_extra=True),
+    Column("partition", "P", Form.NUMBER, is_extra=True),
+    Column("topic_id", "TOPIC ID", is_extra=True),
+    Column("changes.segment-appeared", "APPEARED", Form.NUMBER),
+    Column("changes.segment-finished", "FINISHED", Form.NUMBER),
+    Column("changes.segment-being-deleted", "DELETING", Form.NUMBER),
+    Column("changes.segment-gone", "GONE", Form.NUMBER),
+    Column("before.size_bytes", "SIZE BEFORE", Form.SIZE),
+    Column("after.size_bytes", "SIZE AFTER", Form.SIZE),
+    Column("after.delete", "DELETION", Form.STATE, is_extra=True),
+    Column("metadata_partition", "METADATA", Form.NUMBER, is_extra=True),
+)
+
+
+@dataclass(slots=True)
+class _Sums:
+    """Over all that was compared."""
+
+    from_offsets: dict[int, int] = field(default_factory=dict)
+    to_offsets: dict[int, int] = field(default_factory=dict)
+    log_starts: dict[int, int] = field(default_factory=dict)
+    changes: Counter[str] = field(default_factory=Counter)
+    verdicts: Counter[str] = field(default_factory=Counter)
+    partitions: int = 0
+    size_before: int = 0
+    size_after: int = 0
+
+    def read(self, compared: Compared) -> None:
+        """One metadata partition was read."""
+        place = compared.metadata_partition
+        self.from_offsets[place] = compared.first_offset - 1
+        self.to_offsets[place] = compared.next_offset - 1
+        self.log_starts[place] = compared.log_start
+        self.verdicts += compared.verdicts
+
+    def differs(self, both: Both, counts: Counter[str]) -> None:
+        """One user partition has changed."""
+        before, after = both.summaries
+        self.partitions += 1
+        self.changes += counts
+        self.size_before += before.size_bytes
+        self.size_after += after.size_bytes
+
+    def foot(self) -> View:
+        """What is known when all was compared."""
+        return {
+            "from_offsets": {str(place): last for place, last in sorted(self.from_offsets.items())},
+            "to_offsets": {str(place): last for place, last in sorted(self.to_offsets.items())},
+            "partitions": self.partitions,
+            "changes": changes_view(self.changes),
+            "size_before": self.size_before,
+            "size_after": self.size_after,
+            "events": dict(sorted(self.verdicts.items())),
+            "notes": [
+                f"the log of metadata partition {place} begins at offset {start}: segments whose "
+                "first record was before are in neither state"
+                for place, start in sorted(self.log_starts.items())
+                if start > 0
+            ],
+        }
+
+
+async def diff_answer(
+    looking: Looking,
+    *,
+    begin: At,
+    to: At | None,
+    wanted: PartitionFilter,
+    places: tuple[int, ...] = (),
+    is_summary: bool = False,
+) -> Answer:
+    """What differs between the state at *begin* and the one at *to*, which is now by default."""
+    looking = looking_up_to(looking, to)
+    _require_order(looking, begin)
+    identity = await looking.source.log.identity(timeout_s=looking.timeout_s)
+    chosen = _places(looking, begin, places, identity.partition_count)
+    sums = _Sums()
+    views = _views(looking, begin, wanted, chosen, sums, is_summary=is_summary)
+    first = await anext(views, None)  # what takes its time is done before anything is printed
+    return Answer(
+        "diff-summary" if is_summary else "diff",
+        SUMMARY_COLUMNS if is_summary else COLUMNS,
+        _with_first(first, views),
+        {
+            "source": str(looking.source.kind),
+            "where": looking.source.where,
+            "cluster_id": identity.cluster_id,
+            "topic_id": str(identity.topic_id),
+        },
+        foot=sums.foot,
+        summary=_summary,
+    )
+
+
+def _require_order(looking: Looking, begin: At) -> None:
+    """Refuse two times, or two offsets, of which the second is the earlier."""
+    later, to = looking.bound, begin
+    if later.time_ms is not None and to.time_ms is not None and later.time_ms < to.time_ms:
+        msg = "--to lies before --from"
+        raise InvalidArgument(msg)
+
+
+def _places(looking: Looking, begin: At, places: Collection[int], count: int) -> list[int]:
+    """The metadata partitions that are meant: those that are named, also by their offsets."""
+    named = sorted(set(places) or named_places(looking, begin))
+    require_places(named, count)
+    return named or list(range(count))
+
+
+async def _views(
+    looking: Looking, begin: At, wanted: PartitionFilter, places: Collection[int], sums: _Sums,
+    *, is_summary: bool,
+) -> AsyncGenerator[View]:  # fmt: skip
+    for place in places:
+        replay = Replay(
+            looking.source.log, place, bound_from(begin, places), timeout_s=looking.timeout_s
+        )
+        progress = looking.progress if not sums.partitions else None
+        compared = await compare(replay, place, looking.bound_of(places), progress)
+        sums.read(compared)
+        for both in compared.both(wanted.allows):
+            counts: Counter[str] = Counter()
+            for change in changes_of(both.before, both.after, both.partition):
+                counts[change.kind] += 1
+                if not is_summary:
+                    yield change_view(both, change)
+            if counts:
+                sums.differs(both, counts)
+                if is_summary:
+                    yield partition_change_view(both, counts)
+
+
+async def _with_first(first: View | None, views: AsyncGenerator[View]) -> AsyncGenerator[View]:
+    async with aclosing(views):
+        if first is not None:
+            yield first
+            async for item in views:
+                yield item
+
+
+def _summary(document: View) -> Sequence[str]:
+    changes, events, notes = document["changes"], document["events"], document["notes"]
+    assert isinstance(changes, dict), changes
+    assert isinstance(events, dict), events
+    assert isinstance(notes, list), notes
+    before, after = document["size_before"], document["size_after"]
+    assert isinstance(before, int), before
+    assert isinstance(after, int), after
+    if not document["partitions"]:
+        return ["nothing has changed", *notes]
+    said = ", ".join(f"{count} {name}" for name, count in changes.items() if count)
+    happened = ", ".join(f"{count} {name}" for name, count in events.items())
+    return [
+        f"user partitions that changed: {document['partitions']}; {said}",
+        f"their size: {size_text(before)} -> {size_text(after)}",
+        f"events in between: {happened}",
+        *notes,
+    ]

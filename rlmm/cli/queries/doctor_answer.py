@@ -1,0 +1,99 @@
+"""What `rlmm doctor` asks, and how it is answered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.cli.queries.finding_answer import finding_answer
+from rlmm.errors import ConfigError, LogError
+from rlmm.inspection.doctor import METADATA_TOPIC, Facts, examine
+from rlmm.records.batch import Batch, walk
+from rlmm.records.damage import DamagedRecords
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rlmm.cli.common.query_run import Looking
+    from rlmm.cli.printing.answer import Answer
+    from rlmm.findings.finding import Finding
+    from rlmm.inspection.cluster_facts import Cluster, Setting, TopicFacts
+
+_LOOKED_BYTES = 64 * 1024
+"""Of each metadata partition, where keys are looked for."""
+
+
+async def doctor_answer(looking: Looking, *, is_strict: bool) -> Answer:
+    """What is wrong with the cluster's settings."""
+    cluster = required_cluster(looking, "doctor")
+    found = await doctor_findings(looking, cluster)
+    head = {
+        "source": str(looking.source.kind),
+        "where": looking.source.where,
+        "cluster_id": await cluster.cluster_id(),
+    }
+    return finding_answer("doctor", found, head, is_strict=is_strict)
+
+
+def required_cluster(looking: Looking, command: str) -> Cluster:
+    """The cluster; `ConfigError` where none is named."""
+    if looking.source.cluster is None:
+        msg = f"{command} asks the cluster itself: name its brokers with --bootstrap-server"
+        raise ConfigError(msg)
+    return looking.source.cluster
+
+
+async def doctor_findings(looking: Looking, cluster: Cluster) -> list[Finding]:
+    """The same as findings."""
+    topics = dict(await cluster.topics())
+    metadata = topics.pop(METADATA_TOPIC, None)
+    brokers: dict[int, Mapping[str, Setting] | None] = {}
+    for broker in sorted(await cluster.brokers()):
+        try:
+            brokers[broker] = await cluster.broker_settings(broker)
+        except LogError:
+            brokers[broker] = None
+    null_keys, seen = await _keys(looking, metadata)
+    facts = Facts(
+        metadata,
+        {name: topic for name, topic in topics.items() if _concerns_us(topic)},
+        brokers,
+        await cluster.rights([METADATA_TOPIC]),
+        null_keys,
+        seen,
+    )
+    return examine(facts)
+
+
+def _concerns_us(topic: TopicFacts) -> bool:
+    """Whether it is tiered, was, or might be: nobody told."""
+    if topic.is_internal:
+        return False
+    leftover = topic.setting("remote.log.delete.on.disable") == "true"
+    return topic.is_tiered or leftover or topic.settings is None
+
+
+async def _keys(looking: Looking, topic: TopicFacts | None) -> tuple[int | None, int]:
+    """
+    How many of the first records of each metadata partition have no key, and of how many; asked
+    only where it matters, which is where the topic is compacted.
+    """
+    if topic is None or "compact" not in (topic.setting("cleanup.policy") or ""):
+        return None, 0
+    log, without, seen = looking.source.log, 0, 0
+    try:
+        bounds = await log.bounds(sorted(topic.partitions), timeout_s=looking.timeout_s)
+        for place, held in bounds.items():
+            if isinstance(held, LogError) or held.log_start >= held.next_offset:
+                continue
+            record_set = await log.read(
+                place, held.log_start, timeout_s=looking.timeout_s, bytes_max=_LOOKED_BYTES
+            )
+            for batch in walk(b"" if record_set is None else record_set.data):
+                if isinstance(batch, Batch) and not batch.is_control:
+                    for record in batch.records():
+                        if not isinstance(record, DamagedRecords):
+                            seen += 1
+                            without += record.key is None
+    except LogError:
+        return None, 0
+    return without, seen

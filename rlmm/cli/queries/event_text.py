@@ -1,0 +1,114 @@
+"""Events of the metadata topic in words: one line each, for people. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.cli.printing.answer import Column, Form
+from rlmm.cli.printing.cells import NOTHING, partition_label, state_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rlmm.views.values import View
+
+HEX_SHOWN = 64
+"""Bytes of a record that people are shown in hex, eight at a time; programs get more."""
+
+
+def time_text(item: View) -> str:
+    """When the record was written, without the milliseconds."""
+    said = item["timestamp"]
+    return f"{said[:19]}Z" if isinstance(said, str) else NOTHING
+
+
+def event_text(item: View) -> str:
+    """What the event says: COPY_STARTED 0-99 of 1 epoch, by broker 1."""
+    state = item["state"]
+    if not isinstance(state, str):
+        lost = _lost_count(item)
+        return "unreadable" if lost == 1 else f"{lost} offsets lost"
+    said = f"{'snapshot ' if item['kind'] == 'snapshot' else ''}{state_text(state)}"
+    if item["kind"] == "partition-delete":
+        said = f"partition {said}"
+    if item["start_offset"] is not None:
+        said += f" {item['start_offset']}-{item['last_offset']}"
+    return f"{said} by {item['broker_id']}"
+
+
+def _lost_count(item: View) -> int:
+    first, behind = item["offset"], item["next_offset"]
+    assert isinstance(first, int), item
+    assert isinstance(behind, int), item
+    return behind - first
+
+
+def outcome_text(item: View) -> str:
+    """What became of it, unless it was simply applied: rejected: unknown-segment."""
+    verdict, why = item["verdict"], item["reason"]
+    parts = [] if verdict in {None, "applied"} else [str(verdict)]
+    if why is not None and not (item.get("displaced") and why == "displaced-another-segment"):
+        parts.append(str(why) if verdict != "applied" else f"applied, but {why}")
+    said, detail = ": ".join(parts), str(item["detail"])
+    if verdict == "rejected":  # what was asked for the event itself says
+        detail = f"it was {state_text(detail.partition(' -> ')[0])}"
+    if detail:
+        said += f" ({detail})"
+    value = item["value_hex"]
+    if isinstance(value, str):
+        more = " ..." if len(value) > 2 * HEX_SHOWN else ""
+        said += f" hex {bytes.fromhex(value)[:HEX_SHOWN].hex(' ', -8)}{more}"
+    return said
+
+
+def whole_text(item: View) -> str:
+    """Event, outcome, and what a line of a history says beyond them."""
+    outcome, effects = outcome_text(item), "".join(_effects(item))
+    return event_text(item) + (f": {outcome}" if outcome else "") + effects
+
+
+def _effects(item: View) -> Iterator[str]:
+    displaced = item.get("displaced")
+    if isinstance(displaced, list) and displaced:
+        named = ", ".join(
+            f"of {one['segment_id']} in epoch {', '.join(map(str, one['epochs']))}"
+            for one in displaced
+        )
+        yield f", takes the place {named}"
+    match item.get("part"):
+        case "displaced":
+            yield f" [segment {item['segment_id']}]"
+        case "partition-deleted":
+            yield " [the whole partition]"
+        case "mentioned":
+            yield " [named in these bytes]"
+
+
+def segment_or_partition(item: View) -> str:
+    """What it is about, as short as can be."""
+    return str(item["segment_id"] or (NOTHING if item["topic"] is None else partition_label(item)))
+
+
+EXTRAS = (
+    Column("metadata_partition", "METADATA", Form.NUMBER, is_extra=True),
+    Column("next_offset", "NEXT", Form.NUMBER, is_extra=True),
+    Column("timestamp_ms", "RECORD TIME", Form.TIME, is_extra=True),
+    Column("event_timestamp_ms", "EVENT TIME", Form.TIME, is_extra=True),
+    Column("kind", "KIND", is_extra=True),
+    Column("state", "STATE", Form.STATE, is_extra=True),
+    Column("topic_id", "TOPIC ID", is_extra=True),
+    Column("topic", "TOPIC", is_extra=True),
+    Column("partition", "P", Form.NUMBER, is_extra=True),
+    Column("segment_id", "SEGMENT ID", is_extra=True),
+    Column("broker_id", "BROKER", Form.NUMBER, is_extra=True),
+    Column("start_offset", "START", Form.NUMBER, is_extra=True),
+    Column("last_offset", "LAST", Form.NUMBER, is_extra=True),
+    Column("epochs", "EPOCHS", Form.EPOCHS, is_extra=True),
+    Column("size_bytes", "SIZE", Form.SIZE, is_extra=True),
+    Column("custom_metadata", "CUSTOM", is_extra=True),
+    Column("verdict", "VERDICT", is_extra=True),
+    Column("reason", "REASON", is_extra=True),
+    Column("detail", "DETAIL", is_extra=True),
+    Column("value_hex", "HEX", is_extra=True),
+)
+"""What every row has beside the columns of a narrow table: all of it in CSV."""

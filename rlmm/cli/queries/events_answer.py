@@ -1,0 +1,245 @@
+"""What `rlmm events` asks, and how it is answered."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rlmm.cli.common.log_range import first_offsets, looking_up_to, named_places, require_places
+from rlmm.cli.partial_metadata.readable_partitions import readable
+from rlmm.cli.printing.answer import Answer, Column, Form
+from rlmm.cli.queries.event_text import EXTRAS, segment_or_partition, time_text, whole_text
+from rlmm.errors import ConfigError, InvalidArgument, LogError
+from rlmm.inspection.event_stream import followed, merged, readers_of
+from rlmm.inspection.source_status import SourceKind
+from rlmm.views.event import event_view
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
+
+    from rlmm.cli.common.query_run import Looking
+    from rlmm.cli.partial_metadata.readable_partitions import Readable
+    from rlmm.inspection.event_filter import EventFilter
+    from rlmm.inspection.event_record import Happened
+    from rlmm.inspection.event_stream import Reader
+    from rlmm.inspection.selectors import At
+    from rlmm.views.values import View
+
+COLUMNS = (
+    Column("", "TIME", made_of=time_text),
+    Column("", "PLACE", made_of=lambda item: f"{item['metadata_partition']}:{item['offset']}"),
+    Column("", "ABOUT", made_of=segment_or_partition),
+    Column("", "EVENT AND OUTCOME", made_of=whole_text),
+    Column("offset", "OFFSET", Form.NUMBER, is_extra=True),
+    *EXTRAS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Which events are asked for."""
+
+    wanted: EventFilter
+    places: tuple[int, ...] = ()
+    """Metadata partitions; all where none is said."""
+    begin: At | None = None
+    to: At | None = None
+    limit: int | None = None
+    follows: bool = False
+    knows_verdicts: bool = True
+
+    @property
+    def is_of_one(self) -> bool:
+        """Whether one user partition, or one segment, is meant."""
+        return self.wanted.segment is not None or self.wanted.partitions.is_of_one
+
+
+@dataclass(slots=True)
+class _Shown:
+    """What was read, and what was shown of it."""
+
+    readers: Mapping[int, Reader]
+    knows_verdicts: bool
+    there: Readable
+    is_mentioned: bool = False
+    """Whether there was anything about what is meant, also of what is left out."""
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def view(self, happened: Happened) -> View:
+        """As it is shown, and counted."""
+        item = event_view(happened, knows_verdict=self.knows_verdicts)
+        word = str(item["verdict"] or "not-judged")
+        self.counts[word] = self.counts.get(word, 0) + 1
+        return item
+
+    def foot(self) -> View:
+        """What is known when all is read."""
+        return {
+            "as_of_offsets": {
+                str(place): one.position - 1 for place, one in sorted(self.readers.items())
+            },
+            "events": sum(self.counts.values()),
+            "verdicts": dict(sorted(self.counts.items())),
+            "notes": list(self._notes()),
+        }
+
+    def _notes(self) -> Iterator[str]:
+        yield from self.there.notes()
+        for place, one in sorted(self.readers.items()):
+            if one.log_start > 0:
+                yield (
+                    f"the log of metadata partition {place} begins at offset {one.log_start}: "
+                    "what was before is gone"
+                )
+
+
+async def events_answer(looking: Looking, *, asking: Asking) -> Answer:
+    """The events of some metadata partitions, or of all, by the time of their records."""
+    looking = _require_meaning(looking_up_to(looking, asking.to), asking)
+    log = looking.source.log
+    identity = await log.identity(timeout_s=looking.timeout_s)
+    places = _places(asking.places, identity.partition_count)
+    require_places(named_places(looking, asking.begin), identity.partition_count)
+    firsts = first_offsets(asking.begin, places)
+    may_lack = asking.is_of_one and not asking.places and not asking.follows
+    there = await readable(looking, places, may_lack=may_lack)
+    is_tail = asking.follows and asking.begin is None
+    if is_tail and not asking.knows_verdicts:
+        firsts = await _ends(looking, places)
+    bounds = {place: looking.bound_of(places) for place in there.places}
+    readers = readers_of(
+        log, bounds, timeout_s=looking.timeout_s, progress=looking.progress,
+        firsts=None if asking.knows_verdicts else firsts,
+    )  # fmt: skip
+    shown = _Shown(readers, asking.knows_verdicts, there)
+    if is_tail:
+        for reader in readers.values():
+            async for _ in reader.happened():
+                pass
+        views = _views(_followed(looking, readers, asking), shown, asking.limit)
+    else:
+        views = _views(_told(looking, readers, asking, firsts, shown), shown, asking.limit)
+        if not asking.follows:  # all that takes its time is done before anything is printed
+            views = _with_first(await anext(views, None), views)
+            if there.troubles and not shown.is_mentioned:
+                raise there.not_found(looking, "it")
+    return Answer(
+        "events",
+        COLUMNS,
+        views,
+        {
+            "source": str(looking.source.kind),
+            "where": looking.source.where,
+            "cluster_id": identity.cluster_id,
+            "topic_id": str(identity.topic_id),
+            "knows_verdicts": asking.knows_verdicts,
+        },
+        foot=shown.foot,
+        summary=partial(_summary, told=there.notes()),
+    )
+
+
+def _require_meaning(looking: Looking, asking: Asking) -> Looking:
+    """Refuse what contradicts itself."""
+    if asking.follows and not looking.is_now:
+        msg = "--follow goes on from the present, and --to or --at ends before: leave one out"
+        raise InvalidArgument(msg)
+    if asking.follows and looking.source.kind is SourceKind.FOLDERS:
+        msg = "copied folders do not grow: --follow needs a service, or --bootstrap-server"
+        raise ConfigError(msg)
+    if asking.wanted.needs_verdicts and not asking.knows_verdicts:
+        msg = "--verdict asks what became of events, and --no-verdicts does not find that out"
+        raise InvalidArgument(msg)
+    return looking
+
+
+def _places(asked: Collection[int], count: int) -> list[int]:
+    require_places(asked, count)
+    return sorted(set(asked)) or list(range(count))
+
+
+async def _ends(looking: Looking, places: Collection[int]) -> dict[int, int]:
+    """Where each log ends now."""
+    found: dict[int, int] = {}
+    bounds = await looking.source.log.bounds(places, timeout_s=looking.timeout_s)
+    for place, bound in bounds.items():
+        if isinstance(bound, LogError):
+            raise bound
+        found[place] = bound.next_offset
+    return found
+
+
+async def _told(
+    looking: Looking, readers: Mapping[int, Reader], asking: Asking, firsts: Mapping[int, int],
+    shown: _Shown,
+) -> AsyncGenerator[Happened]:  # fmt: skip
+    """What is there, and then, where that is wanted, what comes."""
+    streams = [
+        _wanted(reader, asking, firsts.get(place, 0), shown) for place, reader in readers.items()
+    ]
+    async with aclosing(merged(streams)) as there:
+        async for happened in there:
+            yield happened
+    if asking.follows:
+        async with aclosing(_followed(looking, readers, asking)) as coming:
+            async for happened in coming:
+                yield happened
+
+
+async def _wanted(
+    reader: Reader, asking: Asking, first: int, shown: _Shown
+) -> AsyncGenerator[Happened]:
+    """From where it is to begin."""
+    from_ms = None if asking.begin is None else asking.begin.time_ms
+    has_begun = False
+    async for one in reader.happened():
+        shown.is_mentioned = shown.is_mentioned or asking.wanted.is_about(one)
+        has_begun = has_begun or (
+            one.next_offset > first and (from_ms is None or one.timestamp_ms >= from_ms)
+        )
+        if has_begun and asking.wanted.allows(one):
+            yield one
+
+
+async def _followed(
+    looking: Looking, readers: Mapping[int, Reader], asking: Asking
+) -> AsyncGenerator[Happened]:
+    log, timeout_s = looking.source.log, looking.timeout_s
+    async with aclosing(followed(log, readers, timeout_s=timeout_s)) as coming:
+        async for one in coming:
+            if asking.wanted.allows(one):
+                yield one
+
+
+async def _views(
+    told: AsyncGenerator[Happened], shown: _Shown, limit: int | None
+) -> AsyncGenerator[View]:
+    left = -1 if limit is None else limit
+    async with aclosing(told):
+        async for happened in told:
+            yield shown.view(happened)
+            left -= 1
+            if left == 0:
+                return
+
+
+async def _with_first(first: View | None, views: AsyncGenerator[View]) -> AsyncGenerator[View]:
+    async with aclosing(views):
+        if first is not None:
+            yield first
+            async for item in views:
+                yield item
+
+
+def _summary(document: View, *, told: Collection[str]) -> Sequence[str]:
+    """*told* are notes that were on standard error before, whatever the output is."""
+    verdicts, notes = document["verdicts"], document["notes"]
+    assert isinstance(verdicts, dict), verdicts
+    assert isinstance(notes, list), notes
+    said = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+    return [
+        f"{document['events']} events" + (f": {said}" if said else ""),
+        *(one for one in notes if one not in told),
+    ]

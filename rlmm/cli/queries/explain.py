@@ -1,0 +1,106 @@
+"""`rlmm explain`: why an offset is found in the tier, or is not, and what becomes of it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from rlmm.cli.common.parameter_types import POSITION
+from rlmm.cli.common.query_run import answer
+from rlmm.cli.common.source_options import at_option, output_options, source_options
+
+if TYPE_CHECKING:
+    from rlmm.cli.common.source_options import Asked
+    from rlmm.inspection.selectors import PartitionLabel
+
+_OF_BUCKETS = ("endpoint", "region", "profile", "path_style", "store_ca_file", "requester_pays")
+
+
+@click.command("explain")
+@source_options
+@at_option
+@output_options
+@click.argument("position", type=POSITION, metavar="TOPIC-PARTITION@OFFSET")
+@click.option("--epoch", type=click.IntRange(0), help="Looked up in this leader epoch.")
+@click.option(
+    "--prefix",
+    default="",
+    metavar="PREFIX",
+    help="What brokers put before the keys of objects, `key.prefix` of the storage plugin.",
+)
+@click.option(
+    "--no-history",
+    is_flag=True,
+    help="Do not read the log: quicker, and says nothing of what happened.",
+)
+@click.option("--check-objects", is_flag=True, help="Look whether the objects are whole.")
+@click.option(
+    "--store",
+    default="",
+    metavar="s3://BUCKET/PREFIX|FOLDER",
+    help="Where the objects are; a prefix is put before keys as it is, with its slash.",
+)
+@click.option("--endpoint", default="", metavar="URL", help="Of a store that is not Amazon's.")
+@click.option("--region", default="", help="Of the bucket; else as boto3 finds it.")
+@click.option("--profile", default="", help="Of the files that boto3 reads.")
+@click.option("--path-style", is_flag=True, help="Bucket in the path, not in the host name.")
+@click.option(
+    "--store-ca-file",
+    type=click.Path(dir_okay=False, path_type=str),
+    default="",
+    help="Authorities for the endpoint.",
+)
+@click.option("--requester-pays", is_flag=True, help="The bucket's requests are paid by us.")
+@click.option(
+    "--read-objects",
+    is_flag=True,
+    help="Also read log and indexes where the store does not tell their checksums.",
+)
+def explain(
+    asked: Asked, *, position: tuple[PartitionLabel, int], epoch: int | None, prefix: str,
+    no_history: bool, check_objects: bool, store: str, read_objects: bool, **bucket: str | bool,
+) -> None:  # fmt: skip
+    """
+    Explain why an offset is found in the tier, or is not, and what becomes of it.
+
+    One screen: the segment that holds it and how the look-up got there, what a stock broker would
+    find, who wrote it and when, where its objects are, and what retention does next.
+
+    Where nothing is found it is said why: a hole, an unknown leader epoch, a copy that is not
+    finished, a deletion and who did it, a topic that was made again, the beginning of the log that
+    is gone. Brokers go by leader epoch; without --epoch it is the one that the segments tell. With
+    --bootstrap-server beside the source, retention and the ends of the log are known as well.
+    Nothing is changed. Exit code 1 for more than notes; codes are in docs/findings.md. The rows of
+    jsonl, csv and tsv are findings, so a readable offset has none: all of it is in json and yaml.
+
+    \b
+    Examples:
+      rlmm explain orders-3@1500
+      rlmm explain orders-3@1500 --epoch 4 --at 2026-01-31T14:05:00Z
+      rlmm explain orders-3@1500 --bootstrap-server kafka:9092
+      rlmm explain orders-3@1500 --check-objects --store s3://tiered/kafka/
+      rlmm explain AAECAwQFBgcICQoLDA0ODw:orders-3@1500 --log-dirs copies/ --output json
+    """
+    if check_objects != bool(store):
+        raise click.UsageError("--check-objects and --store belong together: where to look.")
+    if not check_objects and (read_objects or any(bucket[name] for name in _OF_BUCKETS)):
+        raise click.UsageError("Without --check-objects no store is looked into.")
+    from rlmm.cli.queries.explain_answer import Asking, explain_answer  # noqa: PLC0415  # not for help
+
+    kept = None
+    if check_objects:
+        try:
+            from rlmm.cli.tier_common.object_check import StoreAsked  # noqa: PLC0415  # needs its extras
+        except ImportError as error:
+            raise click.UsageError(f"--check-objects needs rlmm[tiering,s3]: {error}.") from error
+        kept = StoreAsked(
+            store, prefix, str(bucket["endpoint"]), str(bucket["region"]), str(bucket["profile"]),
+            bool(bucket["path_style"]), str(bucket["store_ca_file"]),
+            bool(bucket["requester_pays"]),
+        )  # fmt: skip
+        kept.settings()
+    label, offset = position
+    asking = Asking(label, offset, epoch, prefix, not no_history, kept, read_objects)
+    answer(asked, partial(explain_answer, asking=asking))

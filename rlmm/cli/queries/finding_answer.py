@@ -1,0 +1,91 @@
+"""Findings as an answer: one object each for programs, one block for each kind for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.cli.common.exit_codes import EXIT_FOUND
+from rlmm.cli.printing.answer import Answer, Column
+from rlmm.findings.finding import Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from rlmm.findings.finding import Finding
+    from rlmm.views.values import View
+
+COLUMNS = (
+    Column("severity", "SEVERITY"),
+    Column("code", "CODE"),
+    Column("subject", "SUBJECT"),
+    Column("detail", "DETAIL"),
+    Column("fix", "FIX", is_extra=True),
+)
+_SHOWN_MAX = 20
+"""Findings of one kind that people are shown; programs get them all."""
+
+
+def finding_answer(
+    kind: str, findings: Iterable[Finding], head: Mapping[str, object], *, is_strict: bool = False
+) -> Answer:
+    """
+    *findings*, the worst first. The exit code is 1 where there is more than a note, or, when
+    *is_strict*, anything at all.
+    """
+    ordered = sorted(findings, key=lambda one: (-one.kind.severity, one.kind.code))
+    worst = max((one.kind.severity for one in ordered), default=None)
+    least = Severity.NOTE if is_strict else Severity.WARNING
+    return Answer(
+        kind,
+        COLUMNS,
+        [one.view() for one in ordered],
+        head=head,
+        foot=lambda: {"totals": _totals(ordered)},
+        text=_text,
+        exit_code=EXIT_FOUND if worst is not None and worst >= least else 0,
+    )
+
+
+def _totals(findings: Sequence[Finding]) -> dict[str, int]:
+    return {
+        f"{severity}s": sum(one.kind.severity is severity for one in findings)
+        for severity in sorted(Severity, reverse=True)
+    }
+
+
+def _text(document: View) -> Iterator[str]:
+    items = document["items"]
+    assert isinstance(items, list)
+    by_code: dict[str, list[View]] = {}
+    for item in items:
+        by_code.setdefault(str(item["code"]), []).append(item)
+    for note in _notes(document):
+        yield f"note: {note}"
+    for code, those in by_code.items():
+        yield from _block(code, those)
+    totals = document["totals"]
+    assert isinstance(totals, dict)
+    said = ", ".join(
+        f"{count} {name if count > 1 else name.removesuffix('s')}"
+        for name, count in totals.items()
+        if count
+    )
+    yield said or "nothing found"
+
+
+def _notes(document: View) -> list[object]:
+    notes = document.get("notes")
+    return notes if isinstance(notes, list) else []
+
+
+def _block(code: str, those: Sequence[View]) -> Iterator[str]:
+    first = those[0]
+    yield f"{str(first['severity']).upper()} {code}: {first['title']}"
+    for item in those[:_SHOWN_MAX]:
+        yield f"  {item['subject']}: {item['detail']}"
+    if len(those) > _SHOWN_MAX:
+        yield f"  and {len(those) - _SHOWN_MAX} more, see --output json"
+    yield f"  why: {first['reason']}"
+    for fix in dict.fromkeys(str(item["fix"]) for item in those[:_SHOWN_MAX]):
+        yield f"  fix: {fix}"
+    yield ""

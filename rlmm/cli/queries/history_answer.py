@@ -1,0 +1,310 @@
+"""What `rlmm history` asks, and how it is answered."""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rlmm.cli.common.log_range import first_offsets, looking_up_to, named_places, require_places
+from rlmm.cli.partial_metadata.readable_partitions import Readable, readable
+from rlmm.cli.printing.answer import Answer, Column, Form
+from rlmm.cli.queries.event_text import EXTRAS, time_text, whole_text
+from rlmm.cli.queries.segments_answer import segments_of
+from rlmm.errors import InvalidArgument, NotFound, NotReady
+from rlmm.inspection.history import Chronicle, Sought
+from rlmm.inspection.log_scan import find_mention
+from rlmm.inspection.replay import Replay
+from rlmm.inspection.segment_filter import SegmentFilter
+from rlmm.inspection.selectors import PartitionLabel, SegmentLabel
+from rlmm.inspection.source_status import SourceKind
+from rlmm.log.protocol import Bounds
+from rlmm.metadata.assignment import place_of
+from rlmm.metadata.ids import TopicIdPartition
+from rlmm.views.event import line_view
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+
+    from rlmm.cli.common.query_run import Looking
+    from rlmm.inspection.history import Line
+    from rlmm.inspection.selectors import At
+    from rlmm.metadata.ids import Uuid
+    from rlmm.views.values import View
+
+_NAMED_MAX = 5
+"""Ids that a message names."""
+
+OF_SEGMENT = (
+    Column("", "TIME", made_of=time_text),
+    Column("offset", "OFFSET", Form.NUMBER),
+    Column("", "EVENT AND OUTCOME", made_of=whole_text),
+    Column("state_before", "BEFORE", Form.STATE, is_extra=True),
+    Column("state_after", "AFTER", Form.STATE, is_extra=True),
+    Column("part", "PART", is_extra=True),
+    *EXTRAS,
+)
+OF_PARTITION = (
+    *OF_SEGMENT[:2],
+    Column("", "SEGMENT ID", made_of=lambda item: item["segment_id"]),
+    *OF_SEGMENT[2:],
+)
+
+
+@dataclass(slots=True)
+class _Read:
+    """What was read for an answer, and what was found there."""
+
+    offsets: dict[int, int] = field(default_factory=dict)
+    """By metadata partition: the last offset that was read."""
+    log_starts: dict[int, int] = field(default_factory=dict)
+    there: Readable = field(default_factory=lambda: Readable(()))
+    """Where it was looked for."""
+    is_mentioned: bool = False
+    """Whether there was anything at all, also before what is shown."""
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def count(self, item: View) -> None:
+        """One line that is shown."""
+        verdict = str(item["verdict"])
+        self.counts[verdict] = self.counts.get(verdict, 0) + 1
+
+    def foot(self) -> View:
+        """What is known when all is read."""
+        return {
+            "as_of_offsets": {str(place): last for place, last in sorted(self.offsets.items())},
+            "events": sum(self.counts.values()),
+            "verdicts": dict(sorted(self.counts.items())),
+            "notes": [
+                *self.there.notes(),
+                *(
+                    f"the log of metadata partition {place} begins at offset {start}: what was "
+                    "before is gone, and segments whose first record was there are not known any "
+                    "more"
+                    for place, start in sorted(self.log_starts.items())
+                    if start > 0
+                ),
+            ],
+        }
+
+
+async def history_answer(
+    looking: Looking,
+    *,
+    what: PartitionLabel | SegmentLabel,
+    begin: At | None = None,
+    to: At | None = None,
+    limit: int | None = None,
+    last: int | None = None,
+    place: int | None = None,
+) -> Answer:
+    """
+    Every event about *what*, in the order of its offsets. Raises `NotFound` where the log has
+    none.
+    """
+    looking, read = looking_up_to(looking, to), _Read()
+    count = (await looking.source.log.identity(timeout_s=looking.timeout_s)).partition_count
+    named = named_places(looking, begin)
+    require_places(named if place is None else named | {place}, count)
+    chronicles = await _chronicles(looking, what, count, place, read)
+    views = _views(looking, chronicles, first_offsets(begin, chronicles), begin, read)
+    if last is not None:
+        views = _newest(views, last)
+    elif limit is not None:
+        views = _first(views, limit)
+    first = await anext(views, None)  # so that all searching is done before anything is printed
+    if not read.is_mentioned and read.there.troubles:
+        raise read.there.not_found(looking, str(what))
+    if not read.is_mentioned:
+        raise await _nothing(looking, what, place)
+    identity = await looking.source.log.identity(timeout_s=looking.timeout_s)
+    is_segment = isinstance(what, SegmentLabel)
+    return Answer(
+        "history",
+        OF_SEGMENT if is_segment else OF_PARTITION,
+        _with_first(first, views, read),
+        {
+            "source": str(looking.source.kind),
+            "where": looking.source.where,
+            "cluster_id": identity.cluster_id,
+            "topic_id": str(identity.topic_id),
+            "sought": str(what),
+        },
+        foot=read.foot,
+        summary=partial(_summary, told=read.there.notes()),
+    )
+
+
+# ------------------------------------------------------------------------------- where to look
+
+
+async def _chronicles(
+    looking: Looking, what: PartitionLabel | SegmentLabel, count: int, place: int | None,
+    read: _Read,
+) -> dict[int, Chronicle]:  # fmt: skip
+    """What makes the history, for each metadata partition that may have some of it."""
+    label = what.partition if isinstance(what, SegmentLabel) else what
+    uuid = await _whole_id(looking, what) if isinstance(what, SegmentLabel) else None
+    sought = Sought(segment=uuid)
+    if label is not None:
+        sought = Sought(uuid, label.topic, label.partition, label.topic_id)
+    if place is None and label is not None and label.topic_id is not None:
+        unnamed = TopicIdPartition(label.topic_id, "", label.partition)  # its place needs no name
+        read.there = await readable(looking, [place_of(unnamed, count)], may_lack=False)
+        return {one: Chronicle(sought) for one in read.there.places}
+    if place is None and label is not None and looking.source.kind is SourceKind.SIDECAR:
+        known = await _known_places(looking, label)
+        if known:
+            return {one: Chronicle(sought) for one in known}
+    found: dict[int, Chronicle] = {}
+    places = range(count) if place is None else (place,)
+    read.there = await readable(looking, places, may_lack=True)
+    for one in read.there.places:
+        mention = await find_mention(
+            looking.source.log, one, sought, looking.bound,
+            timeout_s=looking.timeout_s, progress=looking.progress,
+        )  # fmt: skip
+        if mention is None:
+            continue
+        about = mention.partition if uuid is not None else None
+        found[one] = Chronicle(sought if about is None else Sought.of(about, uuid))
+    return found
+
+
+async def _known_places(looking: Looking, label: PartitionLabel) -> list[int]:
+    """
+    The metadata partitions of the user partitions that are known now by that name; none where not
+    all are ready: the log itself has them all.
+    """
+    try:
+        now = await looking.source.now(wait_s=looking.wait_s, progress=looking.progress)
+    except NotReady:
+        return []
+    summaries = await now.user_partitions()
+    return sorted({one.metadata_partition for one in summaries if label.names(one.partition)})
+
+
+async def _whole_id(looking: Looking, label: SegmentLabel) -> Uuid:
+    """
+    The id that is meant. What an id begins with is looked for among the segments that are there
+    now: raises `NotFound`, or `InvalidArgument` where several begin with it.
+    """
+    if label.uuid is not None:
+        return label.uuid
+    now = await looking.source.now(wait_s=looking.wait_s, progress=looking.progress)
+    every = segments_of(now, SegmentFilter())
+    found = sorted({one.id.uuid async for one in every if label.names(one.id.uuid)})
+    if not found:
+        msg = (
+            f"no segment that is there now has an id that begins with {label.text}: of one that "
+            "was deleted say the whole id"
+        )
+        raise NotFound(msg)
+    if len(found) > 1:
+        named = ", ".join(map(str, found[:_NAMED_MAX]))
+        msg = f"{len(found)} segments have ids that begin with {label.text}: {named}"
+        raise InvalidArgument(msg)
+    return found[0]
+
+
+async def _nothing(
+    looking: Looking, what: PartitionLabel | SegmentLabel, place: int | None
+) -> NotFound:
+    """Says where it may have been."""
+    msg = f"no event about {what} is in the log"
+    log, timeout_s = looking.source.log, looking.timeout_s
+    count = (await log.identity(timeout_s=timeout_s)).partition_count
+    bounds = await log.bounds(range(count) if place is None else [place], timeout_s=timeout_s)
+    cut = [one for one, found in bounds.items() if isinstance(found, Bounds) and found.log_start]
+    if cut:
+        named = ", ".join(map(str, sorted(cut)[:_NAMED_MAX]))
+        more = f" and {len(cut) - _NAMED_MAX} more" if len(cut) > _NAMED_MAX else ""
+        msg += f"; the beginning of metadata partition {named}{more} is gone: perhaps it was there"
+    return NotFound(msg)
+
+
+# ------------------------------------------------------------------------------------- reading
+
+
+async def _views(
+    looking: Looking, chronicles: Mapping[int, Chronicle], firsts: Mapping[int, int],
+    begin: At | None, read: _Read,
+) -> AsyncGenerator[View]:  # fmt: skip
+    """The lines from *begin* on, one metadata partition after the other."""
+    for place, chronicle in sorted(chronicles.items()):
+        bound = looking.bound_of(chronicles.keys())
+        replay = Replay(looking.source.log, place, bound, timeout_s=looking.timeout_s)
+        first, from_ms = firsts.get(place, 0), None if begin is None else begin.time_ms
+        has_begun = False
+        async with aclosing(_lines(replay, chronicle, looking, place, read)) as lines:
+            async for line in lines:
+                one = line.happened
+                has_begun = has_begun or (
+                    one.next_offset > first and (from_ms is None or one.timestamp_ms >= from_ms)
+                )
+                if has_begun:
+                    yield line_view(line)
+
+
+async def _lines(
+    replay: Replay, chronicle: Chronicle, looking: Looking, place: int, read: _Read
+) -> AsyncGenerator[Line]:
+    async with aclosing(replay.chunks()) as chunks:
+        async for chunk in chunks:
+            read.log_starts[place] = replay.log_start
+            read.offsets[place] = chunk.next_offset - 1
+            if looking.progress is not None and not read.is_mentioned:
+                looking.progress(place, chunk.next_offset, replay.end)
+            for happened in chunk.happened(chronicle.wanted):
+                line = chronicle.tell(happened)
+                if line is not None:
+                    read.is_mentioned = True
+                    yield line
+    read.log_starts[place] = replay.log_start
+    read.offsets[place] = replay.end - 1
+
+
+async def _first(views: AsyncGenerator[View], limit: int) -> AsyncGenerator[View]:
+    async with aclosing(views):
+        async for item in views:
+            yield item
+            limit -= 1
+            if limit == 0:
+                return
+
+
+async def _newest(views: AsyncGenerator[View], last: int) -> AsyncGenerator[View]:
+    """The last ones; no more than these are held."""
+    held: deque[View] = deque(maxlen=last)
+    async with aclosing(views):
+        async for item in views:
+            held.append(item)
+    for item in held:
+        yield item
+
+
+async def _with_first(
+    first: View | None, views: AsyncGenerator[View], read: _Read
+) -> AsyncGenerator[View]:
+    async with aclosing(views):
+        if first is None:
+            return
+        read.count(first)
+        yield first
+        async for item in views:
+            read.count(item)
+            yield item
+
+
+def _summary(document: View, *, told: Collection[str]) -> Sequence[str]:
+    """*told* are notes that were on standard error before, whatever the output is."""
+    verdicts, notes = document["verdicts"], document["notes"]
+    assert isinstance(verdicts, dict), verdicts
+    assert isinstance(notes, list), notes
+    said = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+    return [
+        f"{document['events']} events" + (f": {said}" if said else ""),
+        *(one for one in notes if one not in told),
+    ]

@@ -1,0 +1,241 @@
+"""What `rlmm lag` and `rlmm offsets` ask, and how they are answered."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from rlmm.base.time_text import duration_text
+from rlmm.cli.common.answer_header import moment_head, partitions_in_place
+from rlmm.cli.partial_metadata.assigned_partitions import is_of_all
+from rlmm.cli.printing.answer import Answer, Column, Form
+from rlmm.cli.printing.cells import size_text
+from rlmm.cli.queries.doctor_answer import required_cluster
+from rlmm.cli.queries.stuck_answer import is_chosen
+from rlmm.inspection.lag import disks, lag_of, local_sizes
+from rlmm.metadata.assignment import place_of
+from rlmm.metadata.ids import TopicIdPartition
+from rlmm.retention.segment_lineage import finished_of, lineage_of
+from rlmm.views.segment import partition_view
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rlmm.cli.common.query_run import Looking
+    from rlmm.inspection.cluster_facts import Cluster, PartitionOffsets, TopicFacts
+    from rlmm.inspection.lag import DiskOutlook, PartitionLag
+    from rlmm.inspection.moment import Moment
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.views.values import View
+
+_LAG_COLUMNS = (
+    Column("topic", "TOPIC"),
+    Column("partition", "PARTITION", Form.NUMBER),
+    Column("tier_end", "TIERED TO", Form.NUMBER),
+    Column("last_stable", "STABLE", Form.NUMBER),
+    Column("lag_offsets", "LAG", Form.NUMBER),
+    Column("lag_s", "AGE", Form.DURATION),
+    Column("only_local_bytes", "ONLY LOCAL", Form.SIZE),
+    Column("leader_differs", "DIFFERS"),
+    Column("rate_bytes_s", "BYTES/S", Form.NUMBER, is_extra=True),
+    Column("open_copies", "OPEN", Form.NUMBER, is_extra=True),
+    Column("local_start", "LOCAL FROM", Form.NUMBER, is_extra=True),
+    Column("log_end", "LOG END", Form.NUMBER, is_extra=True),
+    Column("tier_end_of_broker", "LEADER SAYS", Form.NUMBER, is_extra=True),
+    Column("local_bytes", "LOCAL", Form.SIZE, is_extra=True),
+)
+_DISK_COLUMNS = (
+    Column("broker", "BROKER", Form.NUMBER),
+    Column("path", "FOLDER"),
+    Column("usable_bytes", "FREE", Form.SIZE),
+    Column("tiered_bytes", "OF TIERED", Form.SIZE),
+    Column("rate_bytes_s", "BYTES/S", Form.NUMBER),
+    Column("full_in_s", "FULL IN", Form.DURATION),
+    Column("total_bytes", "TOTAL", Form.SIZE, is_extra=True),
+)
+_OFFSET_COLUMNS = (
+    Column("topic", "TOPIC"),
+    Column("partition", "PARTITION", Form.NUMBER),
+    Column("tier_start", "TIER FROM", Form.NUMBER),
+    Column("tier_end", "TIER TO", Form.NUMBER),
+    Column("earliest", "EARLIEST", Form.NUMBER),
+    Column("earliest_local", "LOCAL", Form.NUMBER),
+    Column("latest_tiered", "TIERED", Form.NUMBER),
+    Column("latest", "LATEST", Form.NUMBER),
+    Column("earliest_pending_upload", "PENDING", Form.NUMBER, is_extra=True),
+    Column("last_stable", "STABLE", Form.NUMBER, is_extra=True),
+    Column("topic_id", "TOPIC ID", is_extra=True),
+)
+
+
+async def lag_answer(
+    looking: Looking, *, topic: str | None, window_ms: int, shows_disks: bool
+) -> Answer:
+    """How far each user partition of a tiered topic is behind."""
+    cluster = required_cluster(looking, "lag")
+    # A disk fills with what others follow as well, so of disks nothing is told without these.
+    moment = await (looking.whole() if shows_disks else looking.moment())
+    topics, every, offsets = await _tiered(cluster, topic)
+    partitions = _looked_at(every, moment)
+    dirs = await cluster.log_dirs()
+    leaders = {
+        (one.topic, one.partition): topics[one.topic].partitions[one.partition].leader
+        for one in partitions
+    }
+    sizes = local_sizes(dirs, leaders)
+    window = (looking.now_ms - window_ms, looking.now_ms)
+    notes: list[str] = []
+    known = {one.partition for one in await partitions_in_place(moment, notes)}
+    rows = [
+        lag_of(
+            one, await _segments(moment, one) if one in known else [], offsets.get(one),
+            sizes.get((one.topic, one.partition)), window,
+        )
+        for one in partitions
+    ]  # fmt: skip
+    rates = {(one.partition.topic, one.partition.partition): one.rate_bytes_s for one in rows}
+    outlooks = disks(dirs, rates)
+    items = [_disk_view(one) for one in outlooks] if shows_disks else [
+        _lag_view(one, looking.now_ms) for one in rows
+    ]  # fmt: skip
+    totals = {
+        "partitions": len(rows),
+        "lag_offsets": sum(one.lag_offsets or 0 for one in rows),
+        "only_local_bytes": sum(one.only_local_bytes or 0 for one in rows),
+        "leaders_differ": sum(one.is_told_otherwise for one in rows),
+        "first_full_in_s": min(
+            (one.full_in_s for one in outlooks if one.full_in_s is not None), default=None
+        )
+        if is_of_all(moment)
+        else None,
+    }
+    head: dict[str, object] = {**moment_head(looking, moment), "rate_window_ms": window_ms}
+    if notes:
+        head["notes"] = notes
+    return Answer(
+        "disks" if shows_disks else "lag",
+        _DISK_COLUMNS if shows_disks else _LAG_COLUMNS,
+        items,
+        head=head,
+        foot=lambda: {"totals": totals},
+        summary=_summary,
+    )
+
+
+def _summary(document: View) -> Iterator[str]:
+    """Totals in words."""
+    yield from _notes(document)
+    totals = document["totals"]
+    assert isinstance(totals, dict), totals
+    yield (
+        f"{totals['partitions']:,} partitions, {totals['lag_offsets']:,} offsets are not tiered, "
+        f"about {size_text(totals['only_local_bytes'])}"
+    )
+    if totals["leaders_differ"]:
+        yield f"{totals['leaders_differ']:,} leaders believe in another end of the tier"
+    first_s = totals["first_full_in_s"]
+    if first_s is not None:
+        yield f"if copies stood still, the first disk would be full in {duration_text(first_s)}"
+
+
+def _notes(document: View) -> Iterator[str]:
+    notes = document.get("notes")
+    for note in notes if isinstance(notes, list) else ():
+        yield f"note: {note}"
+
+
+async def offsets_answer(looking: Looking, *, topic: str | None) -> Answer:
+    """The ends of each log and of its tier."""
+    moment = await looking.moment()
+    cluster = looking.source.cluster if looking.is_now else None
+    notes: list[str] = []
+    held = [
+        one.partition
+        for one in await partitions_in_place(moment, notes)
+        if is_chosen(one.partition.topic, topic)
+    ]
+    told: dict[TopicIdPartition, PartitionOffsets] = {}
+    partitions, known = held, set(held)
+    if cluster is not None:
+        _, there, ends_there = await _tiered(cluster, topic)
+        told.update(ends_there)
+        told.update(await cluster.offsets(sorted(known.difference(there), key=str)))
+        partitions = list(dict.fromkeys([*held, *_looked_at(there, moment)]))
+    items = []
+    for one in sorted(partitions, key=lambda one: (one.topic, one.partition, one.topic_id)):
+        lineage = lineage_of(finished_of(await _segments(moment, one) if one in known else []))
+        ends = told.get(one)
+        items.append({
+            **partition_view(one),
+            "tier_start": lineage.begins[0][1] if lineage.begins else None,
+            "tier_end": lineage.end,
+            **{name: None if ends is None else getattr(ends, name) for name in _ENDS},
+        })  # fmt: skip
+    head = {**moment_head(looking, moment), "is_told_by_cluster": cluster is not None}
+    if notes:
+        head["notes"] = notes
+    return Answer("offsets", _OFFSET_COLUMNS, items, head=head, summary=_notes)
+
+
+_ENDS = (
+    "earliest", "earliest_local", "latest_tiered", "earliest_pending_upload", "last_stable",
+    "latest",
+)  # fmt: skip
+
+
+async def _tiered(
+    cluster: Cluster, topic: str | None
+) -> tuple[
+    Mapping[str, TopicFacts],
+    list[TopicIdPartition],
+    Mapping[TopicIdPartition, PartitionOffsets],
+]:
+    """Tiered topics of the cluster that are meant, their partitions, and the ends of these."""
+    topics = {
+        name: one
+        for name, one in (await cluster.topics()).items()
+        if one.is_tiered and is_chosen(name, topic)
+    }
+    partitions = [
+        TopicIdPartition(one.topic_id, name, number)
+        for name, one in sorted(topics.items())
+        for number in sorted(one.partitions)
+    ]
+    return topics, partitions, await cluster.offsets(partitions)
+
+
+def _looked_at(partitions: Sequence[TopicIdPartition], moment: Moment) -> list[TopicIdPartition]:
+    """Those of *partitions* of which *moment* would know: of others "no tier" is not said."""
+    count = moment.identity.partition_count
+    return [one for one in partitions if place_of(one, count) in moment.positions]
+
+
+async def _segments(moment: Moment, partition: TopicIdPartition) -> Sequence[SegmentMetadata]:
+    return [one async for page in moment.segments(partition) for one in page]
+
+
+def _lag_view(lag: PartitionLag, now_ms: int) -> View:
+    last_ms = lag.last_copied_ms
+    return {
+        **partition_view(lag.partition),
+        "log_start": lag.log_start,
+        "local_start": lag.local_start,
+        "log_end": lag.log_end,
+        "last_stable": lag.last_stable,
+        "tier_start": lag.tier_start,
+        "tier_end": lag.tier_end,
+        "tier_end_of_broker": lag.tier_end_of_broker,
+        "leader_differs": lag.is_told_otherwise,
+        "lag_offsets": lag.lag_offsets,
+        "lag_s": None if not lag.lag_offsets or last_ms is None
+        else max(0, now_ms - last_ms) / 1_000,
+        "last_copied_ms": last_ms,
+        "open_copies": lag.open_copies,
+        "local_bytes": lag.local_bytes,
+        "only_local_bytes": lag.only_local_bytes,
+        "rate_bytes_s": lag.rate_bytes_s,
+    }  # fmt: skip
+
+
+def _disk_view(disk: DiskOutlook) -> View:
+    return {**asdict(disk), "full_in_s": disk.full_in_s}

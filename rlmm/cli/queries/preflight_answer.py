@@ -1,0 +1,135 @@
+"""What `rlmm preflight` asks, and how it is answered."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rlmm.cli.common.answer_header import moment_head, partitions_in_place
+from rlmm.cli.queries.doctor_answer import required_cluster
+from rlmm.cli.queries.finding_answer import finding_answer
+from rlmm.errors import InvalidArgument, LogError, NotReady
+from rlmm.inspection.lookup_trace import look_up
+from rlmm.inspection.preflight import (
+    before_deletion,
+    before_reassignment,
+    targets_without_tier,
+)
+from rlmm.inspection.source_status import NOT_ASSIGNED
+from rlmm.metadata.ids import TopicIdPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from rlmm.cli.common.query_run import Looking
+    from rlmm.cli.printing.answer import Answer
+    from rlmm.inspection.cluster_facts import Cluster
+    from rlmm.inspection.moment import Moment
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.metadata.shard import Shard
+
+_ENABLED = "remote.log.storage.system.enable"
+
+
+async def reassign_answer(
+    looking: Looking, *, topic: str, partitions: str | None, to_brokers: str | None
+) -> Answer:
+    """Whether new replicas would come up."""
+    cluster = required_cluster(looking, "preflight reassign")
+    facts = (await cluster.topics([topic])).get(topic)
+    if facts is None:
+        msg = f"the cluster has no topic {topic}"
+        raise InvalidArgument(msg)
+    numbers = _numbers("--partitions", partitions) or sorted(facts.partitions)
+    absent = set(numbers) - set(facts.partitions)
+    if absent:
+        msg = f"{topic} has no partition {min(absent)}: it has {len(facts.partitions)}, from 0 on"
+        raise InvalidArgument(msg)
+    chosen = [TopicIdPartition(facts.topic_id, topic, number) for number in numbers]
+    targets = _numbers("--to-brokers", to_brokers)
+    findings = targets_without_tier(await _enabled(cluster, targets), targets)
+    moment, ends = await _moment_with(looking, chosen), await cluster.offsets(chosen)
+    notes: list[str] = []
+    known = {one.partition for one in await partitions_in_place(moment, notes)}
+    for one in chosen:
+        epoch, end = facts.partitions[one.partition].leader_epoch, ends.get(one)
+        if one not in known:
+            findings += before_reassignment(one, [], end, epoch)
+            continue
+        shard = await moment.state(one)
+        is_found = partial(_is_found_by_stock, shard, one)
+        findings += before_reassignment(one, shard.segments(one), end, epoch, is_found)
+    head = {
+        **moment_head(looking, moment),
+        "topic": topic,
+        "partitions": numbers,
+        "to_brokers": targets,
+    }
+    if notes:
+        head["notes"] = notes
+    return finding_answer("preflight", findings, head)
+
+
+async def _moment_with(looking: Looking, chosen: Collection[TopicIdPartition]) -> Moment:
+    """The state of all; of a service that was not given all, of what *chosen* live in."""
+    try:
+        return await looking.whole()
+    except NotReady as error:
+        if error.reason != NOT_ASSIGNED:
+            raise
+    return await looking.whole({await looking.place_of(one) for one in chosen})
+
+
+async def delete_answer(looking: Looking, *, topic: str) -> Answer:
+    """What a deletion takes and leaves; of every topic id that has the name."""
+    notes: list[str] = []
+    moment = await looking.whole()  # topics that had the name before may be anywhere
+    those = [
+        one.partition
+        for one in await partitions_in_place(moment, notes)
+        if one.partition.topic == topic
+    ]
+    ends = {}
+    if looking.source.cluster is not None and looking.is_now:
+        try:
+            ends = dict(await looking.source.cluster.offsets(those))
+        except LogError as error:
+            notes.append(f"what brokers have as well is not known: {error}")
+    parts = [(await _segments(moment, one), ends.get(one)) for one in those]
+    head: dict[str, object] = {
+        **moment_head(looking, moment),
+        "topic": topic,
+        "partitions": [one.partition for one in those],
+    }
+    if notes:
+        head["notes"] = notes
+    return finding_answer("preflight", before_deletion(topic, parts), head)
+
+
+def _is_found_by_stock(shard: Shard, partition: TopicIdPartition, epoch: int, offset: int) -> bool:
+    return look_up(shard, partition, epoch, offset).stock is not None
+
+
+async def _enabled(cluster: Cluster, brokers: Collection[int]) -> dict[int, bool | None]:
+    """Which of *brokers* tier; None where that is not told."""
+    found: dict[int, bool | None] = {}
+    for broker in brokers:
+        try:
+            settings = await cluster.broker_settings(broker)
+        except LogError:
+            settings = None
+        value = None if settings is None or _ENABLED not in settings else settings[_ENABLED].value
+        found[broker] = None if value is None else value == "true"
+    return found
+
+
+def _numbers(flag: str, text: str | None) -> list[int]:
+    try:
+        return [] if text is None else sorted({int(one) for one in text.split(",")})
+    except ValueError as error:
+        msg = f"{flag} {text!r} is no list of numbers: 0,1,2 is one"
+        raise InvalidArgument(msg) from error
+
+
+async def _segments(moment: Moment, partition: TopicIdPartition) -> Sequence[SegmentMetadata]:
+    return [one async for page in moment.segments(partition) for one in page]

@@ -1,0 +1,169 @@
+"""What `rlmm rehearse-compaction` asks, and how it is answered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.cli.common.exit_codes import EXIT_FOUND
+from rlmm.cli.printing.answer import Answer, Column, Form
+from rlmm.errors import InvalidArgument, LogError
+from rlmm.inspection.compaction_rehearsal import FOR_EVER, LEVELS, Effect, Outlook, Topic, rehearse
+from rlmm.log.files.log_folder import TOPIC
+from rlmm.retention.retention import number
+from rlmm.views.segment import segment_view
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rlmm.cli.common.query_run import Looking
+    from rlmm.inspection.compaction_rehearsal import Harm, Level, Rehearsed
+    from rlmm.views.values import View
+
+_LEVEL_COLUMNS = (
+    Column("level", "LEVEL", Form.NUMBER),
+    Column("cleanup_policy", "POLICY"),
+    Column("keys", "KEYS"),
+    Column("outlook", "OUTLOOK"),
+    Column("records", "RECORDS", Form.NUMBER),
+    Column("kept", "KEPT", Form.NUMBER),
+    Column("lost", "LOST", Form.NUMBER),
+    Column("changed", "CHANGED", Form.NUMBER),
+    Column("resurrected", "BACK", Form.NUMBER),
+    Column("without_key", "WITHOUT KEY", Form.NUMBER, is_extra=True),
+    Column("lost_bytes", "LOST BYTES", Form.SIZE, is_extra=True),
+    Column("wait_until_ms", "WAIT UNTIL", Form.TIME, is_extra=True),
+)
+_SEGMENT_COLUMNS = (
+    Column("level", "LEVEL", Form.NUMBER),
+    Column("keys", "KEYS"),
+    Column("effect", "EFFECT"),
+    Column("segment.topic", "TOPIC"),
+    Column("segment.partition", "PARTITION", Form.NUMBER),
+    Column("segment.segment_id", "SEGMENT"),
+    Column("segment.start_offset", "START", Form.NUMBER, is_extra=True),
+    Column("segment.last_offset", "LAST", Form.NUMBER, is_extra=True),
+    Column("segment.size_bytes", "SIZE", Form.SIZE, is_extra=True),
+)
+_WORST = (Outlook.UNSAFE, Outlook.WAIT, Outlook.SAFE)
+
+
+async def rehearsal_answer(
+    looking: Looking, *, partitions: str | None, retention_ms: int | None, shows_segments: bool
+) -> Answer:
+    """What each level would leave, of all asked partitions together."""
+    log, notes = looking.source.log, list[str]()
+    identity = await log.identity(timeout_s=looking.timeout_s)
+    places = _places(partitions, identity.partition_count)
+    if retention_ms is None:
+        retention_ms = await _told_retention_ms(looking, notes)
+    bound = looking.bound_of(places)
+    now_ms = looking.now_ms if bound.time_ms is None else bound.time_ms
+    topic = Topic(now_ms, retention_ms, bound)
+    done: dict[Level, list[Rehearsed]] = {level: [] for level in LEVELS}
+    for place in places:
+        for level in LEVELS:
+            done[level].append(
+                await rehearse(
+                    log, place, level, topic, timeout_s=looking.timeout_s,
+                    progress=looking.progress,
+                )
+            )  # fmt: skip
+    items = [_level_view(level, found) for level, found in done.items()]
+    if shows_segments:
+        items = [
+            _harm_view(level, harm)
+            for level, found in done.items()
+            for one in found
+            for harm in one.harms
+        ]
+    is_harmed = any(one.harms for found in done.values() for one in found)
+    head: dict[str, object] = {
+        "source": str(looking.source.kind),
+        "where": looking.source.where,
+        "cluster_id": identity.cluster_id,
+        "topic_id": str(identity.topic_id),
+        "retention_ms": retention_ms,
+        "metadata_partitions": places,
+    }
+    if notes:
+        head["notes"] = notes
+    return Answer(
+        "rehearsal-segments" if shows_segments else "rehearsal",
+        _SEGMENT_COLUMNS if shows_segments else _LEVEL_COLUMNS,
+        items,
+        head=head,
+        summary=_summary,
+        exit_code=EXIT_FOUND if is_harmed else 0,
+    )
+
+
+def _summary(document: View) -> Iterator[str]:
+    """What the columns leave open."""
+    notes = document.get("notes")
+    for note in notes if isinstance(notes, list) else ():
+        yield f"note: {note}"
+    yield "keys: as they are written today, and as two proposals would write them"
+
+
+def _places(text: str | None, count: int) -> list[int]:
+    if text is None:
+        return list(range(count))
+    try:
+        places = sorted({int(one) for one in text.split(",")})
+    except ValueError as error:
+        msg = f"--partitions {text!r} is no list of numbers: 0,1,2 is one"
+        raise InvalidArgument(msg) from error
+    if not 0 <= places[0] <= places[-1] < count:
+        msg = f"--partitions {text!r}: the metadata topic has {count} partitions, from 0 on"
+        raise InvalidArgument(msg)
+    return places
+
+
+async def _told_retention_ms(looking: Looking, notes: list[str]) -> int:
+    """As the cluster says, else unlimited: that is Kafka's default for this topic."""
+    cluster = looking.source.cluster
+    if cluster is not None:
+        try:
+            topics = await cluster.topics([TOPIC])
+        except LogError as error:
+            notes.append(f"the settings of the metadata topic are not known: {error}")
+        else:
+            told = number(topics[TOPIC].setting("retention.ms")) if TOPIC in topics else None
+            if told is not None:
+                return told
+    notes.append("retention.ms of the metadata topic is taken to be unlimited; see --retention")
+    return FOR_EVER
+
+
+def _level_view(level: Level, found: Sequence[Rehearsed]) -> View:
+    harms = [harm for one in found for harm in one.harms]
+    outlook = next(one for one in _WORST if any(each.outlook is one for each in found))
+    waits = [one.wait_until_ms for one in found if one.wait_until_ms is not None]
+
+    def count(effect: Effect) -> int:
+        return sum(harm.effect is effect for harm in harms)
+
+    return {
+        "level": level.number,
+        "cleanup_policy": level.policy,
+        "keys": str(level.keys),
+        "outlook": str(outlook),
+        "wait_until_ms": max(waits) if waits and outlook is Outlook.WAIT else None,
+        "records": sum(one.records for one in found),
+        "kept": sum(one.kept for one in found),
+        "without_key": sum(one.without_key for one in found),
+        "lost": count(Effect.LOST),
+        "changed": count(Effect.CHANGED),
+        "resurrected": count(Effect.RESURRECTED),
+        "lost_bytes": sum(one.segment.size_bytes for one in harms if one.effect is Effect.LOST),
+    }
+
+
+def _harm_view(level: Level, harm: Harm) -> View:
+    return {
+        "level": level.number,
+        "keys": str(level.keys),
+        "effect": str(harm.effect),
+        "metadata_partition": harm.metadata_partition,
+        "segment": segment_view(harm.segment),
+    }

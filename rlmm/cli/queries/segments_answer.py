@@ -1,0 +1,144 @@
+"""What `rlmm segments list` asks, and how it is answered."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+from rlmm.cli.common.answer_header import moment_head
+from rlmm.cli.partial_metadata.ready_partitions import knows
+from rlmm.cli.printing.answer import Answer, Column, Form
+from rlmm.cli.printing.cells import partition_label, size_text, states_text
+from rlmm.errors import UnknownPartition
+from rlmm.inspection.segment_filter import Totals, sort_key
+from rlmm.views.segment import segment_view
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+
+    from rlmm.cli.common.query_run import Looking
+    from rlmm.inspection.moment import Moment
+    from rlmm.inspection.segment_filter import SegmentFilter
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.views.values import View
+
+    Found = AsyncGenerator[SegmentMetadata, None]
+
+COLUMNS = (
+    Column("", "PARTITION", made_of=partition_label),
+    Column("topic", "TOPIC", is_extra=True),
+    Column("partition", "P", Form.NUMBER, is_extra=True),
+    Column("topic_id", "TOPIC ID", is_extra=True),
+    Column("segment_id", "SEGMENT ID"),
+    Column("state", "STATE", Form.STATE),
+    Column("start_offset", "START", Form.NUMBER),
+    Column("last_offset", "LAST", Form.NUMBER),
+    Column("size_bytes", "SIZE", Form.SIZE),
+    Column("max_timestamp_ms", "NEWEST RECORD", Form.TIME, is_extra=True),
+    Column("epochs", "EPOCHS", Form.EPOCHS, is_extra=True),
+    Column("broker_id", "BROKER", Form.NUMBER, is_extra=True),
+    Column("event_timestamp_ms", "LAST EVENT", Form.TIME, is_extra=True),
+    Column("custom_metadata_bytes", "CUSTOM", Form.SIZE, is_extra=True),
+    Column("txn_index_empty", "NO TXN INDEX", is_extra=True),
+)
+
+
+async def list_answer(
+    looking: Looking, *, wanted: SegmentFilter, order: str | None, limit: int | None
+) -> Answer:
+    """The segments that are *wanted*, in order of their partitions and offsets unless said else."""
+    moment = await _moment(looking, wanted)
+    totals = Totals()
+    astray: list[TopicIdPartition] = []
+    found: Found = segments_of(moment, wanted, astray)
+    if order is not None:
+        found = _sorted(found, order, limit)
+    elif limit is not None:
+        found = _first(found, limit)
+    return Answer(
+        "segments",
+        COLUMNS,
+        _views(found, totals),
+        moment_head(looking, moment),
+        foot=lambda: {"totals": totals.view(), "astray": [str(one) for one in astray]},
+        summary=_summary,
+    )
+
+
+async def _moment(looking: Looking, wanted: SegmentFilter) -> Moment:
+    """Where one user partition is meant, its metadata partition alone has to be ready."""
+    if not wanted.partitions.is_of_one:
+        return await looking.moment()
+    return await looking.moment_with(knows(wanted.partitions.allows))
+
+
+async def segments_of(
+    moment: Moment, wanted: SegmentFilter, astray: list[TopicIdPartition] | None = None
+) -> AsyncGenerator[SegmentMetadata, None]:
+    """
+    Every segment that is *wanted*, as it comes. User partitions whose events lie where brokers do
+    not look for them have none; they are put into *astray*.
+    """
+    for summary in await moment.user_partitions():
+        if not wanted.may_hold(summary):
+            continue
+        try:
+            async for page in moment.segments(summary.partition, wanted.epoch):
+                for segment in page:
+                    if wanted.allows(segment):
+                        yield segment
+        except UnknownPartition:
+            if astray is not None:
+                astray.append(summary.partition)
+
+
+async def _views(found: Found, totals: Totals) -> AsyncIterator[View]:
+    async with aclosing(found):
+        async for segment in found:
+            totals.add(segment)
+            yield segment_view(segment)
+
+
+async def _first(found: Found, limit: int) -> Found:
+    left = limit
+    async with aclosing(found):
+        async for segment in found:
+            yield segment
+            left -= 1
+            if left == 0:
+                return
+
+
+async def _sorted(found: Found, order: str, limit: int | None) -> Found:
+    """All in *order*, or the first *limit* of them; equal ones as they came."""
+    held: list[SegmentMetadata] = []
+    async for segment in found:
+        held.append(segment)
+        if limit is not None and len(held) >= 2 * limit + 1_000:
+            held = _of_order(held, order, limit)
+    for segment in _of_order(held, order, limit):
+        yield segment
+
+
+def _of_order(
+    segments: Iterable[SegmentMetadata], order: str, limit: int | None
+) -> list[SegmentMetadata]:
+    key, is_reversed = sort_key(order)
+    return sorted(segments, key=key, reverse=is_reversed)[:limit]
+
+
+def _summary(document: View) -> list[str]:
+    totals, astray = document["totals"], document["astray"]
+    assert isinstance(totals, dict), totals
+    assert isinstance(astray, list), astray
+    states = states_text(totals["segments_by_state"])
+    lines = [f"{totals['segments']:,} segments, {size_text(totals['size_bytes'])}"]
+    if states:
+        lines[0] += f": {states}"
+    if astray:
+        lines.append(
+            f"{len(astray)} user partitions are not listed, {astray[0]} among them: their events "
+            "lie where no broker looks for them; see `rlmm verify`"
+        )
+    return lines

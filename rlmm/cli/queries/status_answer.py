@@ -1,0 +1,166 @@
+"""What `rlmm status` asks, and how it is answered."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from rlmm.base.time_text import duration_text
+from rlmm.cli.printing.answer import Answer, Column, Form
+from rlmm.cli.printing.cells import size_text, states_text
+from rlmm.errors import NotReady
+from rlmm.inspection.source_status import NOT_ASSIGNED
+from rlmm.views.source_status import place_standing_view, standing_totals, standing_view
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rlmm.cli.common.query_run import Looking
+    from rlmm.inspection.source_status import Standing
+    from rlmm.views.values import View
+
+OPEN: Final = "open"
+_SHOWN_MAX: Final = 10
+"""Metadata partitions that are explained below the table."""
+LOOK_S: Final = 0.25
+"""Between two looks at a source that is waited for."""
+
+COLUMNS = (
+    Column("metadata_partition", "PART", Form.NUMBER),
+    Column("state", "STATE"),
+    Column("position", "POSITION", Form.NUMBER),
+    Column("target", "TARGET", Form.NUMBER),
+    Column("lag_records", "LAG", Form.NUMBER),
+    Column("lag_s", "BEHIND", Form.DURATION),
+    Column("rejected_total", "REJECTED", Form.NUMBER),
+    Column("undecodable_total", "POISON", Form.NUMBER),
+    Column("snapshot_age_s", "SAVED", Form.DURATION),
+    Column("why", "WHY", is_extra=True),
+    Column("log_start", "LOG START", Form.NUMBER, is_extra=True),
+    Column("log_end", "LOG END", Form.NUMBER, is_extra=True),
+    Column("user_partitions", "USER PARTITIONS", Form.NUMBER, is_extra=True),
+    Column("segments.COPY_SEGMENT_STARTED", "STARTED", Form.NUMBER, is_extra=True),
+    Column("segments.COPY_SEGMENT_FINISHED", "FINISHED", Form.NUMBER, is_extra=True),
+    Column("segments.DELETE_SEGMENT_STARTED", "DELETING", Form.NUMBER, is_extra=True),
+    Column("size_bytes", "SIZE", Form.SIZE, is_extra=True),
+    Column("is_history_complete", "WHOLE HISTORY", is_extra=True),
+    Column("detail", "DETAIL", is_extra=True),
+)
+
+
+async def status_answer(looking: Looking, *, is_waiting: bool = False) -> Answer:
+    """How the source stands; where it *is_waiting*, after the time of `--wait` at the latest."""
+    standing = await (_caught_up(looking) if is_waiting else looking.source.standing())
+    items = [place_standing_view(place) for place in standing.places]
+    return Answer(
+        "status",
+        COLUMNS,
+        items,
+        standing_view(standing),
+        foot=lambda: {"totals": standing_totals(standing.places)},
+        summary=lambda document: _summary({**document, "items": items}),
+        exit_code=0 if standing.is_caught_up else NotReady.exit_code,
+    )
+
+
+class WatchedStatus:
+    """The same, again and again, with how fast each metadata partition is read meanwhile."""
+
+    def __init__(self) -> None:
+        self._last: dict[object, tuple[int, int]] = {}
+
+    async def __call__(self, looking: Looking) -> Answer:
+        """One more look."""
+        answer = await status_answer(looking)
+        assert isinstance(answer.items, list), "a list of places"
+        items = [self._with_rate(item, looking.now_ms) for item in answer.items]
+        columns = (*COLUMNS[:6], Column("records_per_s", "RECORDS/S", Form.NUMBER), *COLUMNS[6:])
+        return replace(answer, items=items, columns=columns)
+
+    def _with_rate(self, item: View, now_ms: int) -> View:
+        place, position = item["metadata_partition"], item["position"]
+        last, rate = self._last.get(place), None
+        if isinstance(position, int):
+            if last is not None and now_ms > last[0]:
+                rate = max(0, round((position - last[1]) * 1_000 / (now_ms - last[0])))
+            self._last[place] = now_ms, position
+        return {**item, "records_per_s": rate}
+
+
+async def _caught_up(looking: Looking) -> Standing:
+    """The standing once all is answered from, or when the time is up."""
+    loop = asyncio.get_running_loop()
+    end_s = loop.time() + looking.wait_s
+    standing = await looking.source.standing()
+    while not standing.is_caught_up and (left_s := end_s - loop.time()) > 0:
+        await asyncio.sleep(min(LOOK_S, left_s))
+        standing = await looking.source.standing()
+    return standing
+
+
+def _summary(document: View) -> Iterator[str]:
+    totals, notes = document["totals"], document["notes"]
+    assert isinstance(totals, dict), totals
+    assert isinstance(notes, list), notes
+    yield f"{document['source']} {document['where']}: {_identity(document)}"
+    if not totals["metadata_partitions"]:
+        return
+    yield (
+        f"{totals['open']} of {totals['metadata_partitions']} metadata partitions are answered "
+        f"from{_lag(totals)}"
+    )
+    yield from _not_open(document)
+    yield from _held(totals)
+    for what in ("rejected", "undecodable"):
+        counts = totals[what]
+        if counts:
+            said = ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()))
+            yield f"{what} records: {said}; see `rlmm events --verdict {what}`"
+    for note in notes:
+        yield f"note: {note}"
+
+
+def _not_open(document: View) -> Iterator[str]:
+    """Why metadata partitions are not answered from."""
+    items = document["items"]
+    assert isinstance(items, list), items
+    those = [item for item in items if item["state"] not in {OPEN, NOT_ASSIGNED}]
+    for item in those[:_SHOWN_MAX]:
+        why = f" ({item['why']})" if item["why"] not in {None, item["state"]} else ""
+        detail = f": {item['detail']}" if item["detail"] else ""
+        yield f"  metadata partition {item['metadata_partition']} is {item['state']}{why}{detail}"
+    if len(those) > _SHOWN_MAX:
+        yield f"  and {len(those) - _SHOWN_MAX} more"
+
+
+def _identity(document: View) -> str:
+    if document["cluster_id"] is None:
+        return "whose metadata it is, is not known yet"
+    return (
+        f"cluster {document['cluster_id']}, topic id {document['topic_id']}, "
+        f"{document['partition_count']} partitions"
+    )
+
+
+def _lag(totals: View) -> str:
+    lag, lag_s = totals["lag_records"], totals["lag_s"]
+    if not isinstance(lag, int):
+        return "; how far the log is ahead is not known"
+    if not lag:
+        return "; nothing is left to apply"
+    age = f", {duration_text(lag_s)} behind" if isinstance(lag_s, (int, float)) else ""
+    return f"; {lag:,} records are left to apply{age}"
+
+
+def _held(totals: View) -> Iterator[str]:
+    segments, size, partitions = (
+        totals[key] for key in ("segments", "size_bytes", "user_partitions")
+    )
+    if not isinstance(segments, dict) or not isinstance(size, int):
+        return
+    states = states_text(segments)
+    line = f"{sum(segments.values()):,} segments, {size_text(size)}"
+    if isinstance(partitions, int):
+        line += f", of {partitions:,} user partitions"
+    yield f"{line}: {states}" if states else line

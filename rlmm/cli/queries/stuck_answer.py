@@ -1,0 +1,146 @@
+"""What `rlmm stuck` asks, and how it is answered."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rlmm.cli.common.answer_header import moment_head, partitions_in_place
+from rlmm.cli.queries.finding_answer import finding_answer
+from rlmm.errors import InvalidArgument, LogError, NotPermitted
+from rlmm.inspection.replay import Replay
+from rlmm.inspection.stuck import Known, half_deleted, is_overdue, stuck_in
+from rlmm.metadata.segment import SegmentState
+from rlmm.metadata.verdicts import Rejected
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from rlmm.cli.common.query_run import Looking
+    from rlmm.cli.printing.answer import Answer
+    from rlmm.findings.finding import Finding
+    from rlmm.inspection.event_record import Happened
+    from rlmm.inspection.moment import Moment
+    from rlmm.metadata.ids import SegmentId, TopicIdPartition
+    from rlmm.metadata.segment import SegmentMetadata
+
+
+async def stuck_answer(
+    looking: Looking,
+    *,
+    topic: str | None,
+    copy_open_ms: int,
+    delete_open_ms: int,
+    reads_history: bool,
+) -> Answer:
+    """What is open for too long, with its cause."""
+    moment = await looking.moment()
+    findings, notes = await stuck_findings(
+        looking, topic=topic, copy_open_ms=copy_open_ms, delete_open_ms=delete_open_ms,
+        reads_history=reads_history, moment=moment,
+    )  # fmt: skip
+    head = moment_head(looking, moment)
+    if notes:
+        head["notes"] = notes
+    return finding_answer("stuck", findings, head)
+
+
+async def stuck_findings(
+    looking: Looking,
+    *,
+    topic: str | None,
+    copy_open_ms: int,
+    delete_open_ms: int,
+    reads_history: bool,
+    moment: Moment,
+) -> tuple[list[Finding], list[str]]:
+    """What is stuck at *moment*, and what could not be asked."""
+    notes: list[str] = []
+    now_ms = looking.bound.time_ms or looking.now_ms
+    known = Known(now_ms, copy_open_ms, delete_open_ms)
+    summaries = [
+        one
+        for one in await partitions_in_place(moment, notes)
+        if is_chosen(one.partition.topic, topic)
+    ]
+    if looking.is_now:
+        topics = {one.partition.topic for one in summaries if one.segments}
+        known = await _with_cluster(known, topics, looking, notes)
+    findings: list[Finding] = []
+    last_event_ms: dict[TopicIdPartition, int] = {}
+    for summary in summaries:
+        if not (summary.started or summary.being_deleted or summary.delete):
+            continue
+        segments = [one async for page in moment.segments(summary.partition) for one in page]
+        times = [one.event_timestamp_ms for one in segments]
+        last_event_ms[summary.partition] = max(times, default=-1)
+        copies = [one for one in segments if _is_open_copy(one, known)]
+        if copies and reads_history:
+            refused = await _refused(looking, summary.metadata_partition, copies, notes)
+            findings += stuck_in(segments, replace(known, refused=refused))
+        else:
+            findings += stuck_in(segments, known)
+    findings += half_deleted(summaries, last_event_ms, known)
+    return findings, list(dict.fromkeys(notes))
+
+
+def is_chosen(topic: str, wanted: str | None) -> bool:
+    """Whether the regular expression *wanted* means the whole of that name."""
+    if wanted is None:
+        return True
+    try:
+        return re.fullmatch(wanted, topic) is not None
+    except re.error as error:
+        msg = f"--topic {wanted!r} is no regular expression: {error}"
+        raise InvalidArgument(msg) from error
+
+
+def _is_open_copy(segment: SegmentMetadata, known: Known) -> bool:
+    is_copy = segment.state is SegmentState.COPY_SEGMENT_STARTED
+    return is_copy and is_overdue(segment, known)
+
+
+async def _with_cluster(
+    known: Known, tiered: Collection[str], looking: Looking, notes: list[str]
+) -> Known:
+    cluster = looking.source.cluster
+    if cluster is None:
+        return known
+    try:
+        topics, brokers = await cluster.topics(), await cluster.brokers()
+        absent = set(tiered) - set(topics)
+        rights = (await cluster.rights(sorted(absent))).on_topic if absent else {}
+    except LogError as error:
+        notes.append(f"the cluster was not asked: {error}")
+        return known
+    untold = frozenset(name for name in absent if rights.get(name) == frozenset())
+    if untold:
+        notes.append(
+            f"whether {len(untold)} topics are still there is not known: these credentials lack "
+            "the right to DESCRIBE them"
+        )
+    return replace(known, topics=topics, brokers=frozenset(brokers), untold=untold)
+
+
+async def _refused(
+    looking: Looking, place: int, copies: Collection[SegmentMetadata], notes: list[str]
+) -> dict[SegmentId, list[Happened]]:
+    """Events of *copies* that the state machine refused, as far as the log may be read."""
+    ids = {one.id for one in copies}
+    found: dict[SegmentId, list[Happened]] = defaultdict(list)
+    replay = Replay(
+        looking.source.log, place, looking.bound_of([place]), timeout_s=looking.timeout_s
+    )
+    try:
+        async for chunk in replay.chunks():
+            if any(isinstance(one.verdict, Rejected) for one in chunk.entries.values()):
+                for happened in chunk.happened():
+                    event = happened.event
+                    about = getattr(event, "id", None)
+                    if about in ids and isinstance(happened.verdict, Rejected):
+                        found[about].append(happened)
+    except (LogError, NotPermitted) as error:
+        notes.append(f"what was refused is not known, the log was not read: {error}")
+    return found

@@ -1,0 +1,237 @@
+"""What `rlmm usage` asks, and how it is answered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.base.time_text import duration_text
+from rlmm.cli.common.answer_header import moment_head, partitions_in_place
+from rlmm.cli.partial_metadata.assigned_partitions import is_of_all
+from rlmm.cli.printing.answer import Answer, Column, Form
+from rlmm.cli.printing.cells import size_text
+from rlmm.cli.queries.stuck_answer import is_chosen
+from rlmm.errors import LogError
+from rlmm.inspection.lag import lag_of, local_sizes
+from rlmm.inspection.usage import (
+    Clock,
+    Grouping,
+    Prices,
+    TopicUsage,
+    Usage,
+    live_records,
+    longest_of,
+)
+from rlmm.inspection.verify import hidden_of
+from rlmm.metadata.segment import SegmentState
+from rlmm.retention.retention import UNLIMITED, Rules, due_of, number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rlmm.cli.common.query_run import Looking
+    from rlmm.inspection.cluster_facts import Cluster, PartitionOffsets, TopicFacts
+    from rlmm.inspection.moment import PartitionSummary
+    from rlmm.inspection.usage import GroupUsage
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.views.values import View
+
+_COLUMNS = (
+    Column("name", "NAME"),
+    Column("segments", "SEGMENTS", Form.NUMBER),
+    Column("size_bytes", "SIZE", Form.SIZE),
+    Column("mean_segment_bytes", "MEAN", Form.SIZE),
+    Column("waste_bytes", "WASTE", Form.SIZE),
+    Column("due_bytes", "DUE", Form.SIZE),
+    Column("oldest_ms", "OLDEST", Form.TIME, is_extra=True),
+    Column("newest_ms", "NEWEST", Form.TIME, is_extra=True),
+    Column("finished_bytes", "FINISHED", Form.SIZE, is_extra=True),
+    Column("open_bytes", "OPEN", Form.SIZE, is_extra=True),
+    Column("being_deleted_bytes", "DELETING", Form.SIZE, is_extra=True),
+    Column("abandoned_bytes", "ABANDONED", Form.SIZE, is_extra=True),
+    Column("displaced_bytes", "DISPLACED", Form.SIZE, is_extra=True),
+)
+_COST_COLUMNS = (
+    Column("cost_month", "COST/MONTH", Form.NUMBER),
+    Column("cost_written", "WRITTEN FOR", Form.NUMBER, is_extra=True),
+)
+
+
+class _Asked:
+    """What the cluster told, as far as it was there."""
+
+    def __init__(self) -> None:
+        self.topics: Mapping[str, TopicFacts] = {}
+        self.offsets: Mapping[TopicIdPartition, PartitionOffsets] = {}
+        self.local_bytes: Mapping[tuple[str, int], int] = {}
+        self.notes: list[str] = []
+
+    async def ask(self, looking: Looking, partitions: Sequence[TopicIdPartition]) -> None:
+        """Once for all."""
+        cluster = looking.source.cluster
+        if cluster is None or not looking.is_now:
+            self.notes.append("retention is not known: no --bootstrap-server, or a past moment")
+            return
+        try:
+            self.topics = await cluster.topics(sorted({one.topic for one in partitions}))
+            self.offsets = await cluster.offsets(partitions)
+            limits = {number(one.setting("retention.bytes")) for one in self.topics.values()}
+            if limits - {None, UNLIMITED}:
+                await self._ask_disks(cluster)
+        except LogError as error:
+            self.notes.append(f"retention is not known: {error}")
+
+    async def _ask_disks(self, cluster: Cluster) -> None:
+        """A limit of size is one of the whole log, and counts what is not copied yet."""
+        leaders = {
+            (name, one): place.leader
+            for name, topic in self.topics.items()
+            for one, place in topic.partitions.items()
+        }
+        self.local_bytes = local_sizes(await cluster.log_dirs(), leaders)
+        if not self.local_bytes:
+            self.notes.append(
+                "the sizes of local logs were not told: what a limit of size deletes is reckoned "
+                "without what is not tiered yet"
+            )
+
+    def only_local_bytes(
+        self, partition: TopicIdPartition, segments: Sequence[SegmentMetadata]
+    ) -> int:
+        """About what its leader has that is not tiered; 0 where nobody told."""
+        held = self.local_bytes.get((partition.topic, partition.partition))
+        lag = lag_of(partition, segments, self.offsets.get(partition), held, (0, 1))
+        return lag.only_local_bytes or 0
+
+    def rules(self, partition: TopicIdPartition, segments: Sequence[SegmentMetadata] = ()) -> Rules:
+        """Of one user partition; a topic that has its name by now is another one."""
+        topic = self.topics.get(partition.topic)
+        if topic is not None and topic.topic_id != partition.topic_id:
+            topic = None
+        only_local = self.only_local_bytes(partition, segments)
+        return Rules.of(topic, self.offsets.get(partition), only_local)
+
+
+async def usage_answer(
+    looking: Looking,
+    *,
+    topic: str | None,
+    grouping: str,
+    due_within_ms: int,
+    copy_open_ms: int,
+    gib_month: float,
+    put_thousand: float,
+) -> Answer:
+    """Sums over all that was chosen."""
+    moment, asked = await looking.moment(), _Asked()
+    summaries = await partitions_in_place(moment, asked.notes)
+    chosen = [one for one in summaries if is_chosen(one.partition.topic, topic)]
+    await asked.ask(looking, [one.partition for one in chosen])
+    now_ms = looking.bound.time_ms or looking.now_ms
+    usage = Usage(Grouping(grouping), Clock(now_ms, copy_open_ms))
+    oldest_ms: list[int] = []
+    for one in chosen:
+        shard = await moment.state(one.partition)
+        segments = shard.segments(one.partition)
+        dues = due_of(segments, asked.rules(one.partition, segments), now_ms + due_within_ms)
+        usage.add(dues, hidden_of(shard, one.partition))
+        oldest_ms += [min(each.event_timestamp_ms for each in segments)] if segments else []
+    prices = Prices(gib_month, put_thousand)
+    foot: View = {"totals": _view(usage.total, prices)}
+    if topic is None and is_of_all(moment):  # of a part no retention is known to be safe
+        foot["metadata_topic"] = await _metadata_topic(
+            looking, summaries, moment.positions, asked, min(oldest_ms, default=None)
+        )
+    head: dict[str, object] = {
+        **moment_head(looking, moment),
+        "by": grouping,
+        "due_within_ms": due_within_ms,
+    }
+    if asked.notes:
+        head["notes"] = asked.notes
+    return Answer(
+        "usage",
+        _COLUMNS + _COST_COLUMNS if prices.is_known else _COLUMNS,
+        [_view(group, prices) for group in usage.groups()],
+        head=head,
+        foot=lambda: foot,
+        summary=_summary,
+    )
+
+
+def _summary(document: View) -> Iterator[str]:
+    """Totals in words."""
+    totals, topic = document["totals"], document.get("metadata_topic")
+    assert isinstance(totals, dict), totals
+    yield (
+        f"{totals['segments']:,} segments, {size_text(totals['size_bytes'])}, of which "
+        f"{size_text(totals['waste_bytes'])} are waste and {size_text(totals['due_bytes'])} go "
+        "soon"
+    )
+    if totals["cost_month"] is not None:
+        yield f"cost of a month: {totals['cost_month']:,.2f}"
+    if isinstance(topic, dict):
+        dead = f"{topic['dead_ratio']:.0%}"
+        yield f"metadata topic: {topic['records']:,} records, {dead} of them not needed any more"
+        yield f"its smallest safe retention: {_retention_text(topic['safe_retention_ms'])}"
+    notes = document.get("notes")
+    for note in notes if isinstance(notes, list) else ():
+        yield f"note: {note}"
+
+
+def _retention_text(safe_ms: int | None) -> str:
+    if safe_ms is None:
+        return "not known, topics did not tell theirs"
+    return "without limit" if safe_ms < 0 else duration_text(safe_ms / 1_000)
+
+
+def _view(group: GroupUsage, prices: Prices) -> View:
+    shown: View = {
+        "name": group.name,
+        "segments": group.all.segments,
+        "size_bytes": group.all.size_bytes,
+        "mean_segment_bytes": group.mean_bytes,
+        "is_small": group.is_small,
+        "waste_bytes": group.waste_bytes,
+        "oldest_ms": group.oldest_ms,
+        "newest_ms": group.newest_ms,
+    }
+    for name in ("finished", "open", "being_deleted", "abandoned", "displaced", "due"):
+        part = getattr(group, name)
+        shown |= {f"{name}_segments": part.segments, f"{name}_bytes": part.size_bytes}
+    shown["cost_month"] = group.cost(prices) if prices.is_known else None
+    shown["cost_written"] = group.put_cost(prices) if prices.is_known else None
+    return shown
+
+
+async def _metadata_topic(
+    looking: Looking,
+    summaries: Sequence[PartitionSummary],
+    positions: Mapping[int, int],
+    asked: _Asked,
+    oldest_ms: int | None,
+) -> View:
+    starts = {
+        place.metadata_partition: place.log_start or 0
+        for place in (await looking.source.standing()).places
+    }
+    counts = {
+        SegmentState.COPY_SEGMENT_STARTED: sum(one.started for one in summaries),
+        SegmentState.COPY_SEGMENT_FINISHED: sum(one.finished for one in summaries),
+        SegmentState.DELETE_SEGMENT_STARTED: sum(one.being_deleted for one in summaries),
+    }
+    known = [one.partition for one in summaries if one.segments]
+    topic = TopicUsage(
+        sum(position - starts.get(place, 0) for place, position in positions.items()),
+        live_records(counts, sum(one.delete is not None for one in summaries)),
+        oldest_ms,
+        longest_of(asked.rules(one).retention_ms for one in known),
+    )
+    return {
+        "records": topic.records,
+        "live_records": topic.live,
+        "dead_ratio": topic.dead_ratio,
+        "oldest_needed_ms": topic.oldest_needed_ms,
+        "longest_retention_ms": topic.longest_retention_ms,
+        "safe_retention_ms": topic.safe_retention_ms(looking.now_ms),
+    }

@@ -1,0 +1,178 @@
+"""What `rlmm verify` asks, and how it is answered."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rlmm.cli.common.answer_header import moment_head
+from rlmm.cli.queries.finding_answer import finding_answer
+from rlmm.cli.queries.stuck_answer import is_chosen
+from rlmm.errors import LogError, NotPermitted, UnknownPartition
+from rlmm.inspection.late_finishes import Copies
+from rlmm.inspection.replay import Replay
+from rlmm.inspection.verify import (
+    NOWHERE,
+    OVERLAP,
+    Head,
+    broken_rules,
+    verify_heads,
+    verify_partition,
+    verify_places,
+)
+from rlmm.metadata.assignment import place_of
+from rlmm.metadata.verdicts import RejectReason
+from rlmm.retention.segment_lineage import finished_of, overlaps_in
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from rlmm.cli.common.query_run import Looking
+    from rlmm.cli.printing.answer import Answer
+    from rlmm.findings.finding import Finding
+    from rlmm.inspection.cluster_facts import PartitionOffsets
+    from rlmm.inspection.event_record import Wanted
+    from rlmm.inspection.late_finishes import Pair
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.shard import Shard
+
+_SOUGHT_MAX = 100
+
+
+async def verify_answer(
+    looking: Looking, *, topic: str | None, is_strict: bool, reads_history: bool = True
+) -> Answer:
+    """What is wrong with the metadata, and where the log contradicts it."""
+    findings, head, notes = await verify_findings(looking, topic=topic, reads_history=reads_history)
+    if notes:
+        head["notes"] = notes
+    return finding_answer("verify", findings, head, is_strict=is_strict)
+
+
+async def verify_findings(
+    looking: Looking, *, topic: str | None, reads_history: bool = True
+) -> tuple[list[Finding], dict[str, object], list[str]]:
+    """
+    The same as findings, what was looked at, and what could not be asked. Where it *reads_history*
+    the log is read of those metadata partitions that have two copies of the same offsets.
+    """
+    notes: list[str] = []
+    moment = await looking.moment()
+    summaries = [
+        one for one in await moment.user_partitions() if is_chosen(one.partition.topic, topic)
+    ]
+    count = moment.identity.partition_count
+    places = {one.partition: place_of(one.partition, count) for one in summaries}
+    findings = verify_places(summaries, places)
+    if topic is None:
+        findings += verify_heads(await _heads(looking))
+    offsets = await _offsets(looking, list(places), notes)
+    pairs: dict[int, list[Pair]] = defaultdict(list)
+    found: dict[TopicIdPartition, list[Finding]] = {}
+    judged: Shard | None = None
+    for summary in sorted(summaries, key=lambda one: one.metadata_partition):
+        partition, place = summary.partition, summary.metadata_partition
+        if places[partition] != place:
+            continue  # that is the finding: nobody who asks for it comes to these events
+        shard = await moment.state(partition)
+        found[partition] = verify_partition(shard, partition, offsets.get(partition))
+        if any(one.kind is OVERLAP for one in found[partition]):
+            pairs[place] += overlaps_in(finished_of(shard.segments(partition)))
+        if shard is not judged:  # one shard may hold thousands of user partitions
+            findings += broken_rules(shard)
+            judged = shard
+    await _look_again(looking, found, offsets, notes)
+    for place, those in pairs.items() if reads_history else ():
+        findings += await _late(looking, place, those, notes)
+    findings += [one for partition in places for one in found.get(partition, ())]
+    looked_at: dict[str, object] = {
+        **moment_head(looking, moment),
+        "user_partitions": len(summaries),
+        "segments": sum(one.segments for one in summaries),
+        "is_compared_with_cluster": bool(offsets),
+    }
+    return findings, looked_at, notes
+
+
+async def _look_again(
+    looking: Looking,
+    found: dict[TopicIdPartition, list[Finding]],
+    offsets: Mapping[TopicIdPartition, PartitionOffsets],
+    notes: list[str],
+) -> None:
+    """
+    Judge those anew of which offsets seem to be nowhere. A log goes on while it is looked at: what
+    has left local disks by the first look is copied in a second one of the metadata, and what is
+    not there any more the log start has passed in a second one of the log.
+    """
+    doubtful = [one for one, those in found.items() if any(each.kind is NOWHERE for each in those)]
+    if not doubtful:
+        return
+    moment = await looking.moment({await looking.place_of(one) for one in doubtful})
+    ends = await _offsets(looking, doubtful, notes)
+    for one in doubtful:
+        if one not in ends:
+            continue
+        both = replace(ends[one], earliest_local=offsets[one].earliest_local)
+        try:
+            found[one] = verify_partition(await moment.state(one), one, both)
+        except UnknownPartition:
+            found[one] = []  # deleted meanwhile
+
+
+async def _late(
+    looking: Looking, place: int, pairs: Sequence[Pair], notes: list[str]
+) -> list[Finding]:
+    """Which of *pairs* a lost leader finished late, as far as the log may be read."""
+    copies = Copies({segment.id for one, other, _ in pairs for segment in (one, other)})
+    wanted = _mentions({one.partition for one in copies.ids})
+    replay = Replay(
+        looking.source.log, place, looking.bound_of([place]), timeout_s=looking.timeout_s
+    )
+    try:
+        async for chunk in replay.chunks():
+            for happened in chunk.happened(wanted):
+                copies.tell(happened)
+    except (LogError, NotPermitted) as error:
+        notes.append(f"who finished late is not known, the log was not read: {error}")
+    return copies.late(pairs)
+
+
+def _mentions(partitions: Collection[TopicIdPartition]) -> Wanted | None:
+    """Whether a record is about one of *partitions*; None: look at all, these are too many."""
+    if len(partitions) > _SOUGHT_MAX:
+        return None
+    parts = [bytes(one.topic_id) + one.partition.to_bytes(4) for one in partitions]
+    pattern = re.compile(b"|".join(map(re.escape, parts)), re.DOTALL)
+    return lambda value: pattern.search(value) is not None
+
+
+async def _heads(looking: Looking) -> list[Head]:
+    """How the metadata partitions begin, as the source says."""
+    standing = await looking.source.standing()
+    return [
+        Head(
+            place.metadata_partition,
+            place.log_start,
+            place.rejected.get(RejectReason.UNKNOWN_SEGMENT, 0)
+            if place.without_base is None
+            else place.without_base,
+        )
+        for place in standing.places
+        if place.log_start is not None
+    ]
+
+
+async def _offsets(
+    looking: Looking, partitions: list[TopicIdPartition], notes: list[str]
+) -> Mapping[TopicIdPartition, PartitionOffsets]:
+    """The ends of each log now, where the cluster tells."""
+    if looking.source.cluster is None or not looking.is_now:
+        return {}
+    try:
+        return await looking.source.cluster.offsets(partitions)
+    except LogError as error:
+        notes.append(f"the ends of the logs are not known: {error}")
+        return {}

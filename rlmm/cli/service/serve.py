@@ -1,0 +1,269 @@
+"""`rlmm serve`: the service, until a signal asks it to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from rlmm.access.authentication import Door
+from rlmm.access.local_token import own_token
+from rlmm.base.own_thread import in_own_thread
+from rlmm.base.version import __version__
+from rlmm.cli.common.config_options import source_options
+from rlmm.cli.common.exit_codes import error_line
+from rlmm.cli.service.config_reload import EarlySignals, Reloading
+from rlmm.cli.service.data_folder import DataFolder
+from rlmm.cli.snapshot.service_requests import Reports
+from rlmm.config.process import Mode
+from rlmm.errors import ConfigError, RlmmError, StopTimedOut
+from rlmm.metrics.served_state import Sources as Shown
+from rlmm.process.run import SNAPSHOT_SIGNAL, pool_over, serve
+from rlmm.process.systemd import Notices
+from rlmm.process.wiring import (
+    LOG_FOLDER,
+    broker_log_of,
+    engines_of,
+    folder_of,
+    http_of,
+    plans_of,
+    sidecar_of,
+    token_file_of,
+)
+from rlmm.telemetry.logs import is_json, set_up
+from rlmm.telemetry.settings import LogFormat, LoggingSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from rlmm.cli.common.config_options import Sources
+    from rlmm.config.loading import Loaded
+    from rlmm.engine.service import Service
+    from rlmm.http.server import HttpServer
+    from rlmm.telemetry.logs import LogLines
+
+_log = logging.getLogger("rlmm.cli.serve")
+
+_POOL_S = 2.0
+"""What work in threads has to end when all else has."""
+
+
+@click.command(
+    "serve",
+    epilog="Every key of docs/configuration.md is a flag, too. SIGTERM stops in order and within "
+    "shutdown_timeout_ms, SIGUSR1 writes snapshots of what changed, SIGHUP reads the configuration "
+    "again and takes over logging.*, which changes log levels, and looks for new tokens and "
+    "certificates in their files.",
+)
+@source_options
+def serve_command(*, sources: Sources) -> None:
+    """
+    Follow a metadata log, answer from it and take writes, until SIGTERM or SIGINT.
+
+    Without any configuration an embedded log is kept in rlmm-data, below the current folder. Exit
+    codes: 0 stopped in order, 2 configuration, 3 the log cannot be used, 5 a part has failed, 6
+    something would not end in time and is named.
+    """
+    # Whoever finds the lock may ask for something before there is anybody to do it.
+    signal.signal(SNAPSHOT_SIGNAL, signal.SIG_IGN)
+    early = EarlySignals()
+    early.remember()
+    form = _format_said(sources)
+    try:
+        configuration = sources.load()
+        config = configuration.config
+        form = config.logging.format
+        with set_up(config.logging) as lines:
+            try:
+                asyncio.run(_serve_to_the_end(sources, configuration, lines, early))
+            finally:
+                form = lines.form
+    except RlmmError as error:
+        _end(error, form)
+
+
+async def _serve_to_the_end(
+    sources: Sources, configuration: Loaded, lines: LogLines, early: EarlySignals
+) -> None:
+    """As `_serve`; then no thread holds up the interpreter's own end."""
+    failure: RlmmError | None = None
+    engines = configuration.clusters.values() or [configuration.config]
+    is_observer = all(each.process.mode is Mode.OBSERVER for each in engines)
+    folder = DataFolder(configuration.config.process.data_dir, is_observer=is_observer)
+    try:
+        async with folder:
+            await _serve(sources, configuration, lines, early, folder)
+    except RlmmError as error:
+        failure = error
+    try:
+        await pool_over(_POOL_S)
+    except StopTimedOut as error:
+        if failure is not None:
+            _log.error("%s", error)
+        _leave(failure or error, lines)
+    if failure is not None:
+        raise failure
+
+
+async def _serve(
+    sources: Sources,
+    configuration: Loaded,
+    lines: LogLines,
+    early: EarlySignals,
+    folder: DataFolder,
+) -> None:
+    config = configuration.config
+    process = config.process
+    _announce(configuration, folder)
+    own = partial(_own_token, configuration)
+    is_later = not folder.is_held and config.http.token_file is None
+    if is_later and token_file_of(configuration) is not None:
+        # It would lie in the data folder, which does not answer.
+        _log.warning("no token is made for this machine's own user before the data folder answers")
+    door, token_file = await asyncio.to_thread(_door, configuration, None if is_later else own)
+    engines = engines_of(configuration)
+    sidecar = sidecar_of(configuration, engines, door)
+    broker_log = await asyncio.to_thread(broker_log_of, configuration)
+    shown = Shown(
+        __version__,
+        lines=lines.statistics,
+        sidecar=sidecar.statistics,
+        access=door.statistics,
+        broker_log=broker_log,
+    )
+    notices = Notices(
+        os.environ, sidecar.listening.is_set, config.http.heartbeat_age_ms_max / 1_000
+    )
+    reloading = Reloading(sources, configuration, lines, door.ask_to_look, notices.reloading, early)
+    http = http_of(configuration, shown, door, token_file)
+    later = {"own token": folder.behind(partial(_own_token_later, own, door, http))}
+
+    def begin(service: Service) -> None:
+        shown.begin(service)
+        notices.begin(service)
+
+    async with http:
+        try:
+            with reloading.heeding(), notices.telling():
+                await serve(
+                    [
+                        replace(plan, open_log=folder.behind(plan.open_log))
+                        for plan in plans_of(configuration)
+                    ],
+                    process.shutdown_timeout_ms / 1_000,
+                    beside={
+                        "log lines": lines.run,
+                        "log levels": reloading.run,
+                        "clusters": folder.behind(engines.run),
+                        "access": door.run,
+                        "sidecar": folder.behind(sidecar.run),
+                        **({} if broker_log is None else {"broker log": broker_log.run}),
+                        **(later if is_later else {}),
+                    },
+                    report=Reports(process.data_dir).add,
+                    on_made=begin,
+                    on_started=engines.begin,
+                    on_ending=notices.stopping,
+                )
+        except StopTimedOut as error:
+            _leave(error, lines)
+
+
+def _announce(configuration: Loaded, folder: DataFolder) -> None:
+    """Say what is served, and what is odd about it."""
+    config = configuration.config
+    for notice in configuration.notices:
+        _log.warning("%s", notice)
+    process = config.process
+    if configuration.clusters and folder.is_held and (process.data_dir / LOG_FOLDER).exists():
+        _log.warning(
+            "%s is of none of the clusters and is not served: move it to the folder of one",
+            process.data_dir / LOG_FOLDER,
+        )
+    for name, each in configuration.clusters.items() or [(None, config)]:
+        _log.info(
+            "serving from %s: log %s, mode %s, assignment %s, pid %d",
+            folder_of(each, name),
+            each.log.kind,
+            each.process.mode,
+            each.process.assignment,
+            os.getpid(),
+            extra={} if name is None else {"cluster": name},
+        )
+
+
+def _door(
+    configuration: Loaded, own: Callable[[], tuple[Path, str] | None] | None
+) -> tuple[Door, Path | None]:
+    """The door, and the file with a token for this service's own user, where there is one."""
+    config = configuration.config
+    path, token = (own() if own is not None else None) or (None, None)
+    return Door(config.access, config.tls, own_token=token), path
+
+
+def _own_token(configuration: Loaded) -> tuple[Path, str] | None:
+    """The file with a token for this service's own user, and the token; `None`: there is none."""
+    path = token_file_of(configuration)
+    if path is None:
+        return None
+    try:
+        return path, own_token(path, "http.token_file")
+    except ConfigError as error:
+        if configuration.config.http.token_file is not None:
+            raise
+        _log.warning("no token is made for this machine's own user: %s", error)
+        return None
+
+
+async def _own_token_later(
+    own: Callable[[], tuple[Path, str] | None], door: Door, http: HttpServer
+) -> None:
+    """Make it now that there is a folder for it, which was not so at the start."""
+    found = await in_own_thread("own-token", own)
+    if found is not None:
+        path, token = found
+        door.take_own(token)
+        http.show_token_file(path)
+    await asyncio.Event().wait()
+
+
+def _leave(error: RlmmError, lines: LogLines) -> NoReturn:
+    """What hangs would hold up the interpreter's own end as well: leave without it."""
+    lines.tell_repeats(is_end=True)
+    _tell(error, lines.form)
+    logging.shutdown()
+    if sys.stderr is not None:
+        sys.stderr.flush()
+    os._exit(error.exit_code)
+
+
+def _format_said(sources: Sources) -> LogFormat:
+    """How lines look when there is no configuration to say it."""
+    said = sources.said("logging_format")
+    return LogFormat(said) if said in set(LogFormat) else LogFormat.AUTO
+
+
+def _end(error: RlmmError, form: LogFormat) -> NoReturn:
+    """End the command with what it failed of."""
+    _tell(error, form)
+    raise click.exceptions.Exit(error.exit_code) from error
+
+
+def _tell(error: RlmmError, form: LogFormat) -> None:
+    """The last line: JSON where the lines before it are, else for people; never both."""
+    if not is_json(form, sys.stderr):
+        with suppress(OSError):  # nobody reads it: the exit code says it as well
+            click.echo(error_line(error), err=True)
+        return
+    with set_up(LoggingSettings(format=form)):
+        fields = {"error": error.code, "exit_code": error.exit_code}
+        _log.critical("%s: %s", error.code, " ".join(str(error).split()), extra=fields)

@@ -1,0 +1,177 @@
+"""
+How a running service is asked for snapshots, and how it answers: by a signal, and in a file beside
+its data, which only the service writes.
+
+Invariant: the signal goes to nobody but a process of this machine that holds the data folder and
+has said that it takes the signal. The answer is of snapshots that were begun after the question.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import select
+import signal
+import time
+from collections import deque
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from rlmm.base.folder_lock import LOCK
+from rlmm.errors import ConfigError, NotReady
+from rlmm.process.run import SNAPSHOT_SIGNAL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rlmm.engine.service import Asked
+
+    Document = dict[str, dict[str, Any]]
+    """What became of the snapshots of each engine, by its name."""
+
+_log = logging.getLogger("rlmm.cli.snapshot.asking")
+
+REPORT = "snapshot-report.json"
+REPORTS_MAX = 16
+"""Answers that are kept, for who looks late."""
+_LOOK_S = 0.05
+_PROCESSES = Path("/proc")
+
+
+class Reports:
+    """What became of the snapshots that a service was asked for, where who asked looks for it."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._data_dir = data_dir
+        self._latest: deque[dict[str, Any]] = deque(maxlen=REPORTS_MAX)
+
+    async def add(self, done: Mapping[str, Asked], begun_ns: int) -> None:
+        """
+        Say what was done for everybody who asked before *begun_ns*. Where that cannot be written it
+        is logged: serving goes on.
+        """
+        engines = {name: plain(asked) for name, asked in done.items()}
+        self._latest.append({"id": uuid4().hex, "begun_ns": begun_ns, "engines": engines})
+        text = json.dumps({"reports": list(self._latest)})
+
+        def write() -> None:
+            temporary = self._data_dir / f".{REPORT}"
+            temporary.write_text(text, encoding="utf-8")
+            temporary.replace(self._data_dir / REPORT)
+
+        try:
+            await asyncio.to_thread(write)
+        except OSError as error:
+            _log.warning("%s not written: %s", self._data_dir / REPORT, error)
+
+
+def plain(asked: Asked) -> dict[str, Any]:
+    """As a document says it."""
+    flushed = asked.flushed
+    found: dict[str, Any] = {
+        "written": list(flushed.written),
+        "unchanged": list(flushed.unchanged),
+        "failed": {str(partition): str(error) for partition, error in flushed.failed.items()},
+        "not_ready": list(asked.not_ready),
+    }
+    error = flushed.obstacle
+    if error is not None:
+        found["error"] = {"code": error.code, "message": str(error), "exit_code": error.exit_code}
+    return found
+
+
+def ask(data_dir: Path, pid: int, wait_s: float) -> Document:
+    """
+    Have the service that holds *data_dir*, which is said to be process *pid*, write snapshots, and
+    wait until it says that it has.
+
+    Raises `ConfigError` when nobody can say that *pid* holds it, `NotReady` after *wait_s*.
+    """
+    end_s = time.monotonic() + wait_s
+    try:
+        process = os.pidfd_open(pid)  # from here on no other process can be taken for it
+    except (OSError, AttributeError) as error:
+        raise _not_asked(data_dir, pid, f"it is not there: {error}") from error
+    try:
+        _require_holder(data_dir, pid)
+        while not _takes_signal(pid):  # as long as it begins, for example
+            _wait(process, pid, end_s, "takes no request for snapshots")
+        known = {report["id"] for report in _reports(data_dir)}
+        asked_ns = time.monotonic_ns()
+        try:
+            signal.pidfd_send_signal(process, SNAPSHOT_SIGNAL)
+        except OSError as error:
+            raise _not_asked(data_dir, pid, str(error.strerror)) from error
+        while True:
+            for report in _reports(data_dir):
+                if report["id"] not in known and report["begun_ns"] >= asked_ns:
+                    found: Document = report["engines"]
+                    return found
+            _wait(process, pid, end_s, "has written no snapshots")
+    finally:
+        os.close(process)
+
+
+def _wait(process: int, pid: int, end_s: float, what: str) -> None:
+    """A moment; raises when the time is up, or the process is gone."""
+    left_s = end_s - time.monotonic()
+    if left_s <= 0:
+        msg = f"process {pid} {what} in the time given by --wait; look at its log"
+        raise NotReady(msg)
+    ended = select.poll()
+    ended.register(process, select.POLLIN)
+    if ended.poll(min(left_s, _LOOK_S) * 1_000):
+        msg = f"process {pid} has ended meanwhile; look at its log"
+        raise NotReady(msg)
+
+
+def _require_holder(data_dir: Path, pid: int) -> None:
+    """
+    Refuse a process that does not hold the lock on *data_dir*: the number in the lock's file may be
+    one of another machine, or of another container.
+    """
+    process = _PROCESSES / str(pid)
+    try:
+        lock = (data_dir / LOCK).stat()
+        for entry in (process / "fd").iterdir():
+            with suppress(OSError):  # closed in between
+                found = entry.stat()
+                if (found.st_dev, found.st_ino) == (lock.st_dev, lock.st_ino):
+                    noted = (process / "fdinfo" / entry.name).read_text(encoding="ascii")
+                    if any("FLOCK" in line for line in noted.splitlines() if "lock:" in line):
+                        return
+    except OSError as error:
+        detail = f"whether it is the one cannot be seen here: {error.strerror}"
+        raise _not_asked(data_dir, pid, detail) from error
+    raise _not_asked(data_dir, pid, "the process of this number here is another one")
+
+
+def _not_asked(data_dir: Path, pid: int, why: str) -> ConfigError:
+    return ConfigError(
+        f"{data_dir} is held by process {pid}, as its lock says, and cannot be asked: {why}. Run "
+        "this where the service runs, as the same user"
+    )
+
+
+def _takes_signal(pid: int) -> bool:
+    """Whether the process does something when the signal comes, other than to die of it."""
+    try:
+        status = (_PROCESSES / str(pid) / "status").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    masks = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+    return bool(int(masks.get("SigCgt", "0"), 16) >> (SNAPSHOT_SIGNAL - 1) & 1)
+
+
+def _reports(data_dir: Path) -> list[dict[str, Any]]:
+    """What the service said lately, the oldest first."""
+    try:
+        found = json.loads((data_dir / REPORT).read_text(encoding="utf-8"))
+        reports: list[dict[str, Any]] = list(found["reports"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    return reports

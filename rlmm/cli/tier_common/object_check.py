@@ -1,0 +1,105 @@
+"""
+The objects of one segment, looked at in their store: whether they are there, and whole. With what
+it needs beside the service: the extras `tiering` and `s3`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rlmm.base.own_thread import in_own_thread
+from rlmm.inspection.explain_findings import OBJECT_DAMAGED, OBJECT_MISSING, OBJECT_UNKNOWN
+from rlmm.views.values import View, iso_time
+from spark_tiering.copy_plan.inputs import ObjectsFound
+from spark_tiering.executor.object_check import examine
+from spark_tiering.layout.object_names import ObjectKind
+from spark_tiering.stores.local_settings import LocalSettings
+from spark_tiering.stores.opening import open_store, parse_store
+from spark_tiering.stores.s3_settings import S3Settings
+
+if TYPE_CHECKING:
+    from rlmm.findings.finding import Kind
+    from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.executor.object_check import Seen
+    from spark_tiering.stores.opening import StoreSettings
+
+NAMES = {ObjectKind.LOG: "log", ObjectKind.INDEXES: "indexes", ObjectKind.MANIFEST: "manifest"}
+
+
+@dataclass(frozen=True, slots=True)
+class StoreAsked:
+    """The store that is to be looked into, as flags say it."""
+
+    address: str
+    prefix: str = ""
+    endpoint: str = ""
+    region: str = ""
+    profile: str = ""
+    is_path_style: bool = False
+    ca_file: str = ""
+    is_requester_pays: bool = False
+
+    def settings(self) -> tuple[StoreSettings, str]:
+        """The store, and the prefix of keys in it. Raises `ConfigError`."""
+        template = S3Settings(
+            "of-the-address", endpoint=self.endpoint, region=self.region, profile=self.profile,
+            is_path_style=self.is_path_style, ca_file=self.ca_file,
+            is_requester_pays=self.is_requester_pays,
+        )  # fmt: skip
+        found, prefix = parse_store(self.address, template)
+        if isinstance(found, LocalSettings):
+            found = replace(found, is_made=False)  # who only looks makes no folder
+        return found, prefix or self.prefix
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a store has of a segment."""
+
+    view: View
+    kind: Kind | None
+    """What is to be told of it; None where all is whole."""
+    detail: str
+
+
+async def check_objects(asked: StoreAsked, segment: SegmentMetadata, *, is_sure: bool) -> Checked:
+    """
+    Look at the objects of *segment*; raises what the store raises. *is_sure* reads them where the
+    store does not tell their checksums.
+    """
+    settings, prefix = asked.settings()
+
+    def look() -> Seen:
+        with open_store(settings) as store:
+            return examine(store, segment, prefix, is_sure=is_sure)
+
+    return checked_of(await in_own_thread("objects", look))
+
+
+def checked_of(seen: Seen) -> Checked:
+    """What was seen, as it is told."""
+    objects: dict[str, object] = {}
+    for kind, name in NAMES.items():
+        facts = seen.facts.get(kind)
+        objects[name] = None if facts is None else {
+            "size_bytes": facts.size_bytes,
+            "crc64nvme": None if facts.crc64nvme is None else f"{facts.crc64nvme:016x}",
+            "modified_ms": facts.modified_ms,
+            "modified": iso_time(facts.modified_ms),
+            "storage_class": facts.storage_class,
+            "is_archived": facts.is_archived,
+        }  # fmt: skip
+    view: View = {
+        "found": str(seen.objects), "objects": objects, "findings": list(seen.findings),
+    }  # fmt: skip
+    return Checked(view, _kind(seen), "; ".join(seen.findings) or str(seen.objects))
+
+
+def _kind(seen: Seen) -> Kind | None:
+    match seen.objects:
+        case ObjectsFound.WHOLE:
+            return None
+        case ObjectsFound.UNKNOWN:
+            return OBJECT_UNKNOWN
+    return OBJECT_MISSING if len(seen.facts) < len(NAMES) else OBJECT_DAMAGED

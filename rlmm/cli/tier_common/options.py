@@ -1,0 +1,398 @@
+"""
+The flags of `rlmm tier`: where segments come from, where they go, which of them, and how fast.
+
+Each is an environment variable as well, `RLMM_TIER_...`: a job that runs by the clock is configured
+once. No flag takes a secret; those are in files, or found by boto3 where it looks for them.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from rlmm.cli.common.environment_variables import CalledAsFlag
+from rlmm.cli.common.parameter_types import POSITIVE_SIZE, POSITIVE_TIME, SIZE, TIME
+from rlmm.errors import ConfigError
+from spark_tiering.copy_job.request import NO_BROKER, ClusterAccess, JobRequest, Waits
+from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.copy_plan.rules import OBJECTS_MAX, Budgets, Filters
+from spark_tiering.execution.settings import SUBMITTED, EngineSettings, is_submitted
+from spark_tiering.executor.tasks import CopyOptions
+from spark_tiering.executor.throttle import Pace
+from spark_tiering.segment_sources.settings import LogDirSettings, SidecarSettings
+from spark_tiering.stores.local_settings import LocalSettings
+from spark_tiering.stores.opening import parse_store
+from spark_tiering.stores.s3_settings import Encryption, S3Settings
+from spark_tiering.tier_metadata.settings import EmbeddedAccess, SidecarAccess
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from spark_tiering.segment_sources.opening import SourceSettings
+    from spark_tiering.stores.opening import StoreSettings
+    from spark_tiering.tier_metadata.opening import AccessSettings
+
+LOG_FOLDER, SNAPSHOT_FOLDER = "log", "snapshots"
+"""In the folder of an embedded log, which is also what `rlmm serve --data-dir` takes."""
+
+_FILE = click.Path(dir_okay=False, path_type=str)
+_FOLDER = click.Path(file_okay=False, path_type=str)
+
+_STORE_HELP = "Where objects are kept. A prefix is put before keys as it is: end it with a slash."
+_STORE_FORM = "s3://BUCKET/PREFIX|FOLDER"
+_OF_STORE = (
+    click.option("--prefix", default="", help="The prefix of keys, where the store is a folder."),
+    click.option("--endpoint", default="", metavar="URL", help="Of a store that is not Amazon's."),
+    click.option("--region", default="", help="Of the bucket; else as boto3 finds it."),
+    click.option("--profile", default="", help="Of the files that boto3 reads."),
+    click.option("--path-style", is_flag=True, help="Bucket in the path, not in the host name."),
+    click.option("--store-ca-file", type=_FILE, default="", help="Authorities for the endpoint."),
+    click.option(
+        "--encryption", type=click.Choice(["bucket", "sse-s3", "sse-kms"]), default="bucket",
+        show_default=True, help="What the bucket is asked to encrypt with.",
+    ),
+    click.option("--kms-key-id", default="", help="For sse-kms; else the bucket's own."),
+    click.option("--requester-pays", is_flag=True, help="The bucket's requests are paid by us."),
+    click.option("--storage-class", default="", help="Of what is written; else the bucket's."),
+    click.option(
+        "--no-conditional-puts", is_flag=True,
+        help="For endpoints that ignore conditions: each write looks first.",
+    ),
+)  # fmt: skip
+_STORE = (
+    click.option("--store", required=True, metavar=_STORE_FORM, help=_STORE_HELP),
+    *_OF_STORE,
+)
+_SOURCE = (
+    click.option(
+        "--log-dir", "log_dirs", cls=CalledAsFlag, multiple=True, type=_FOLDER,
+        help="A broker's log folder, as driver and executors see it. May be repeated.",
+    ),
+    click.option(
+        "--source-sidecar", "source_sidecars", cls=CalledAsFlag, multiple=True, metavar="URL",
+        help="https://host:port of a sidecar that serves its broker's segments. May be repeated.",
+    ),
+    click.option("--source-token-file", type=_FILE, default="", help="Holds the token for them."),
+    click.option("--source-ca-file", type=_FILE, default="", help="Authorities of theirs."),
+    click.option("--source-cert-file", type=_FILE, default="", help="Our certificate for them."),
+    click.option("--source-key-file", type=_FILE, default="", help="And its key."),
+    click.option(
+        "--bootstrap-server", default="", metavar="HOST:PORT,...",
+        help="The cluster: what is stable, and which topics are tiered, is asked of it.",
+    ),
+    click.option(
+        "--command-config", type=_FILE, default="", help="A Java client.properties, as it is."
+    ),
+    click.option(
+        "--offline", is_flag=True,
+        help="No cluster is asked: for copied folders, and brokers that are down.",
+    ),
+)  # fmt: skip
+_METADATA = (
+    click.option(
+        "--sidecar", default="", metavar="SOCKET|HOST:PORT",
+        help="The service that holds the metadata: a Unix socket, or TCP.",
+    ),
+    click.option("--sidecar-token-file", type=_FILE, default="", help="Holds the token for it."),
+    click.option("--sidecar-ca-file", type=_FILE, default="", help="Authorities; means TLS."),
+    click.option("--sidecar-cert-file", type=_FILE, default="", help="Our certificate for it."),
+    click.option("--sidecar-key-file", type=_FILE, default="", help="And its key."),
+    click.option(
+        "--embedded", default="", type=_FOLDER, metavar="FOLDER",
+        help="The metadata log is kept in FOLDER, by this process. Without it and --sidecar it is "
+        "the topic of the cluster, which is for copies that brokers --adopt.",
+    ),
+)  # fmt: skip
+_WANTED = (
+    click.option(
+        "--topic", "topics", cls=CalledAsFlag, multiple=True, metavar="PATTERN",
+        help="Topics to copy: orders, logs-*. May be repeated; none means all.",
+    ),
+    click.option(
+        "--without-topic", "without_topics", cls=CalledAsFlag, multiple=True, metavar="PATTERN",
+        help="Topics not to copy, whatever --topic says. May be repeated.",
+    ),
+    click.option(
+        "--min-age", type=TIME, default="0s", metavar="TIME",
+        help="Copy what is this old: 12h, 7d.",
+    ),
+    click.option(
+        "--keep-local", type=SIZE, default="0", metavar="SIZE",
+        help="Leave the newest bytes of each partition: 10GiB.",
+    ),
+    click.option(
+        "--compacted", is_flag=True,
+        help="Copy topics with cleanup.policy=compact, too, as their cleaner has left them. With "
+        "--offline any topic may be one: offsets without records are no damage.",
+    ),
+    click.option("--max-bytes", type=POSITIVE_SIZE, metavar="SIZE", help="Most of one job."),
+    click.option(
+        "--max-objects", type=click.IntRange(1, OBJECTS_MAX), default=OBJECTS_MAX,
+        help="Most of one job; three to a segment.",
+    ),
+    click.option("--max-requests", type=click.IntRange(1), help="Most of one job."),
+    click.option("--broker-id", type=int, default=NO_BROKER, help="In whose name it is copied."),
+)  # fmt: skip
+_ENGINE = (
+    click.option(
+        "--master", default=None, metavar="MASTER",
+        help="local[4], spark://host:7077, yarn, k8s://..., sc://host. Without it Spark runs here, "
+        "with a task for each processor; under spark-submit it is spark-submit's.",
+    ),
+    click.option("--no-spark", is_flag=True, help="In this process, one after the other."),
+    click.option("--spark-conf", multiple=True, metavar="NAME=VALUE", help="May be repeated."),
+    click.option("--spark-log", type=_FILE, default="", help="Where everything goes Spark says."),
+)  # fmt: skip
+_RUNNING = (
+    *_ENGINE,
+    click.option("--compress/--no-compress", default=False, help="Chunks as zstd frames."),
+    click.option("--chunk-size", type=POSITIVE_SIZE, metavar="SIZE", help="4MiB by default."),
+    click.option("--max-mb-per-s", type=click.FloatRange(0, min_open=True), help="Of the whole."),
+    click.option(
+        "--max-requests-per-s", type=click.FloatRange(0, min_open=True),
+        help="To the store, of the whole.",
+    ),
+    click.option("--stop-file", type=_FILE, default="", help="Stop between segments once it is."),
+    click.option("--time-limit", type=POSITIVE_TIME, metavar="TIME", help="Begin none after it."),
+    click.option(
+        "--segment-timeout", type=POSITIVE_TIME, default="1h", show_default=True, metavar="TIME",
+        help="Longest time for one segment; what takes longer is left to the next run.",
+    ),
+)  # fmt: skip
+DECIDED_BY_PLANS = (
+    "topics", "without_topics", "min_age", "keep_local", "compacted", "max_bytes", "max_objects",
+    "max_requests", "broker_id",
+)  # fmt: skip
+"""Names of what a plan says, so that who carries it out cannot say otherwise."""
+_ENCRYPTIONS = {"bucket": Encryption.OF_BUCKET, "sse-s3": Encryption.S3, "sse-kms": Encryption.KMS}
+
+
+@dataclass(frozen=True, slots=True)
+class StoreChoice:
+    """A store, and the prefix of keys in it."""
+
+    settings: StoreSettings
+    prefix: str
+
+
+def _with(groups: tuple[tuple[Any, ...], ...], build: Callable[[dict[str, Any]], object]) -> Any:
+    """A decorator: the flags of *groups*, handed over as what *build* makes of them."""
+
+    options = [option for group in groups for option in group]
+    names = _names_of(options)
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        @functools.wraps(function)
+        def called(**given: Any) -> Any:
+            flags = {name: given.pop(name) for name in names}
+            return function(build(flags), **given)
+
+        command: Any = called
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def _names_of(options: list[Any]) -> list[str]:
+    """What the values of *options* are called."""
+
+    def nothing() -> None:
+        """Is asked for nothing but its parameters."""
+
+    command: Any = nothing
+    for option in options:
+        command = option(command)
+    return [parameter.name for parameter in command.__click_params__]
+
+
+def store_flags(*, is_required: bool) -> list[Any]:
+    """The flags of a store, for `store_of`."""
+    name = click.option("--store", required=is_required, metavar=_STORE_FORM, help=_STORE_HELP)
+    return [name, *_OF_STORE]
+
+
+def topic_flags() -> list[Any]:
+    """`topics` and `without_topics`, for commands that look at what is there."""
+    return [
+        click.option(
+            "--topic", "topics", cls=CalledAsFlag, multiple=True, metavar="PATTERN",
+            help="Topics to look at: orders, logs-*. May be repeated; none means all.",
+        ),
+        click.option(
+            "--without-topic", "without_topics", cls=CalledAsFlag, multiple=True,
+            metavar="PATTERN", help="Topics to leave alone, whatever --topic says.",
+        ),
+    ]  # fmt: skip
+
+
+def running_flags() -> list[Any]:
+    """Where units of work are run, for `engine_of`."""
+    return list(_ENGINE)
+
+
+def store_options(function: Callable[..., Any]) -> Any:
+    """The flags of a store alone; the command is handed a `StoreChoice`."""
+    return _with((_STORE,), store_of)(function)
+
+
+def job_options(function: Callable[..., Any]) -> Any:
+    """The flags of a whole job; the command is handed a `JobRequest`."""
+    return _with((_SOURCE, _METADATA, _STORE, _WANTED, _RUNNING), request_of)(function)
+
+
+def store_of(flags: dict[str, Any]) -> StoreChoice:
+    """The store that flags name; raises `ConfigError`."""
+    template = S3Settings(
+        "of-the-address",
+        endpoint=flags["endpoint"],
+        region=flags["region"],
+        profile=flags["profile"],
+        is_path_style=flags["path_style"],
+        ca_file=flags["store_ca_file"],
+        encryption=_ENCRYPTIONS[flags["encryption"]],
+        kms_key_id=flags["kms_key_id"],
+        is_requester_pays=flags["requester_pays"],
+        storage_class=flags["storage_class"],
+        has_conditional_puts=not flags["no_conditional_puts"],
+    )
+    settings, prefix = parse_store(flags["store"], template)
+    if isinstance(settings, LocalSettings) and template != S3Settings(template.bucket):
+        msg = f"the store {settings.folder} is a folder, and something is said that only a bucket "
+        msg += "has (endpoint, region, encryption, ...): a bucket is s3://BUCKET/PREFIX"
+        raise ConfigError(msg)
+    if prefix and flags["prefix"]:
+        msg = f"two prefixes: {prefix!r} in the address of the store, {flags['prefix']!r} beside it"
+        raise ConfigError(msg)
+    return StoreChoice(settings, prefix or flags["prefix"])
+
+
+def request_of(flags: dict[str, Any]) -> JobRequest:
+    """The job that flags ask for, as an archive; raises `ConfigError` for what contradicts."""
+    store = store_of(flags)
+    limit_ms = flags["time_limit"]
+    chunk = {} if flags["chunk_size"] is None else {"chunk_bytes": flags["chunk_size"]}
+    mb_per_s = flags["max_mb_per_s"]
+    return JobRequest(
+        Mode.ARCHIVE,
+        _source(flags),
+        _metadata(flags),
+        store.settings,
+        store.prefix,
+        _cluster(flags),
+        Filters(
+            tuple(flags["topics"]),
+            tuple(flags["without_topics"]),
+            flags["min_age"],
+            flags["keep_local"],
+            flags["compacted"],
+        ),
+        Budgets(flags["max_bytes"], flags["max_objects"], flags["max_requests"]),
+        CopyOptions(flags["compress"], **chunk),
+        Pace(None if mb_per_s is None else mb_per_s * 1_000_000, flags["max_requests_per_s"]),
+        engine_of(flags),
+        flags["broker_id"],
+        Waits(unit_s=flags["segment_timeout"] / 1_000),
+        flags["stop_file"],
+        None if limit_ms is None else limit_ms / 1_000,
+    )
+
+
+def _source(flags: dict[str, Any]) -> SourceSettings:
+    folders, addresses = flags["log_dirs"], flags["source_sidecars"]
+    if bool(folders) is bool(addresses):
+        msg = "segments come from --log-dir or from --source-sidecar: name one of the two"
+        raise ConfigError(msg)
+    if folders:
+        return LogDirSettings(tuple(str(Path(folder).absolute()) for folder in folders))
+    return SidecarSettings(
+        tuple(addresses),
+        flags["source_ca_file"],
+        flags["source_cert_file"],
+        flags["source_key_file"],
+        flags["source_token_file"],
+    )
+
+
+def _cluster(flags: dict[str, Any]) -> ClusterAccess | None:
+    servers = flags["bootstrap_server"]
+    if bool(servers) is flags["offline"]:
+        msg = "name the cluster with --bootstrap-server, or say --offline where none is to be asked"
+        raise ConfigError(msg)
+    return ClusterAccess(servers, flags["command_config"]) if servers else None
+
+
+def _metadata(flags: dict[str, Any]) -> AccessSettings:
+    sidecar, folder = flags["sidecar"], flags["embedded"]
+    if sidecar and folder:
+        msg = "the metadata is at --sidecar or in --embedded, not in both"
+        raise ConfigError(msg)
+    if sidecar:
+        return SidecarAccess(
+            sidecar,
+            token_file=flags["sidecar_token_file"],
+            ca_file=flags["sidecar_ca_file"],
+            certificate_file=flags["sidecar_cert_file"],
+            key_file=flags["sidecar_key_file"],
+        )
+    if not folder and not flags["bootstrap_server"]:
+        msg = "name the metadata: --sidecar, --embedded or --bootstrap-server"
+        raise ConfigError(msg)
+    if folder:
+        kept = Path(folder).absolute()
+        return EmbeddedAccess(folder=kept / LOG_FOLDER, snapshots=kept / SNAPSHOT_FOLDER)
+    config = flags["command_config"]
+    return EmbeddedAccess(
+        bootstrap_servers=flags["bootstrap_server"], command_config=Path(config) if config else None
+    )
+
+
+def engine_of(flags: dict[str, Any]) -> EngineSettings:
+    """Where units of work are run; raises `ConfigError` for what contradicts."""
+    if flags["no_spark"]:
+        if flags["master"]:
+            msg = "--no-spark and --master contradict each other"
+            raise ConfigError(msg)
+        return EngineSettings()
+    conf = {}
+    for one in flags["spark_conf"]:
+        name, is_pair, value = one.partition("=")
+        if not is_pair or not name:
+            msg = f"--spark-conf takes NAME=VALUE, got {one!r}"
+            raise ConfigError(msg)
+        conf[name] = value
+    here = SUBMITTED if is_submitted() else f"local[{os.cpu_count() or 1}]"
+    return EngineSettings(flags["master"] or here, conf=conf, log_file=flags["spark_log"])
+
+
+def flags_given(names: Collection[str]) -> list[str]:
+    """Those of the flags called *names* that stand on the command line, as they are written."""
+    context = click.get_current_context()
+    return [
+        option.opts[0]
+        for option in context.command.params
+        if option.name in names
+        and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
+    ]
+
+
+def only_looking(request: JobRequest) -> JobRequest:
+    """The same, for who changes nothing: neither a folder nor an embedded log is begun."""
+    store, metadata = request.store, request.metadata
+    if isinstance(store, LocalSettings):
+        store = replace(store, is_made=False)
+    if isinstance(metadata, EmbeddedAccess):
+        metadata = replace(metadata, is_begun=False)
+    return replace(request, store=store, metadata=metadata)
+
+
+def adopting(request: JobRequest) -> JobRequest:
+    """The same, for copies that brokers adopt."""
+    return replace(request, mode=Mode.ADOPT)

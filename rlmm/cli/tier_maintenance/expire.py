@@ -1,0 +1,196 @@
+"""`rlmm tier expire`: what retention has given up goes, as Kafka's leader would have it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rlmm.cli.common.environment_variables import CalledAsFlag, SaidAloud
+from rlmm.cli.common.exit_codes import EXIT_FOUND
+from rlmm.cli.common.parameter_types import POSITION, SIZE, TIME
+from rlmm.cli.tier_common.examples import ending
+from rlmm.cli.tier_common.job_context import quiet_log, require_new, stopping_signals, told_and_kept
+from rlmm.cli.tier_common.progress_line import progress_line
+from rlmm.cli.tier_maintenance.options import care_options
+from rlmm.errors import ConfigError
+from spark_tiering.maintenance.expire.job import expire
+from spark_tiering.maintenance.expire.options import Wish
+from spark_tiering.maintenance.wiring import only_looking, open_tier, require_begun
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spark_tiering.maintenance.expire.report import ExpireReport
+    from spark_tiering.maintenance.request import CareRequest
+
+EXIT_BUSY = 4
+EARLIEST = "earliest"
+_PLAIN = re.compile(r"-?\d{1,18}")
+
+
+class _Limit(click.ParamType):  # type: ignore[type-arg]  # it takes none when it runs
+    """A limit as Kafka writes it, a plain number with -1 for none, or an amount with a unit."""
+
+    def __init__(self, amount: click.ParamType) -> None:  # type: ignore[type-arg]
+        self.name = amount.name
+        self._amount = amount
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """In milliseconds, or bytes."""
+        if isinstance(value, str) and _PLAIN.fullmatch(value.strip()):
+            value = int(value)
+        if isinstance(value, int):
+            if value < -1:
+                self.fail(f"{value} is no limit: -1 is none at all.", param, ctx)
+            return value
+        return int(self._amount.convert(value, param, ctx))
+
+
+class _Start(click.ParamType):  # type: ignore[type-arg]  # it takes none when it runs
+    """`orders-3@1500`, or `earliest`."""
+
+    name = "log start"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The partition and the offset; or the word."""
+        return value if value == EARLIEST else POSITION.convert(value, param, ctx)
+
+
+_LIMITS = (
+    click.option(
+        "--retention-ms", type=_Limit(TIME), metavar="TIME",
+        help="Segments go whose newest record is older: 7d, or milliseconds as Kafka writes them; "
+        "-1 for no limit. Else what the cluster says of the topic.",
+    ),
+    click.option(
+        "--retention-bytes", type=_Limit(SIZE), metavar="SIZE",
+        help="The oldest segments of a partition go that are more than this: 10GiB; -1 for no "
+        "limit. Else what the cluster says of the topic.",
+    ),
+    click.option(
+        "--log-start-offset", "log_starts", cls=CalledAsFlag, type=_Start(), multiple=True,
+        metavar="TOPIC-N@OFFSET|earliest",
+        help="Segments of that partition go that end before OFFSET. May be repeated. earliest: "
+        "before what the cluster has as log start, for an archive as well.",
+    ),
+    click.option(
+        "--min-age", type=TIME, default="1d", show_default=True, metavar="TIME",
+        help="An open copy that was begun since may be at work: it stays, and so does what is "
+        "behind it.",
+    ),
+    click.option(
+        "--end-open-copies", is_flag=True,
+        help="Open copies that nobody works at go, also where no limit comes to them.",
+    ),
+    click.option(
+        "--old-epochs", is_flag=True,
+        help="Segments go all of whose leader epochs were replaced by later ones, as the other "
+        "segments tell.",
+    ),
+    click.option(
+        "--deleted-topics", is_flag=True,
+        help="What is left goes of topics that the cluster has deleted; for its own metadata.",
+    ),
+    click.option(
+        "--old-prefix", "old_prefixes", cls=CalledAsFlag, multiple=True, metavar="PREFIX",
+        help="Where objects are that were written under another prefix. May be repeated.",
+    ),
+    click.option("--max-delete", type=click.IntRange(1), help="Most segments of this run."),
+    click.option(
+        "--objects-gone", is_flag=True,
+        help="The objects were deleted before: the metadata goes although none is found.",
+    ),
+    click.option(
+        "--offline", is_flag=True,
+        help="No cluster is asked: you answer for it that no broker expires these topics.",
+    ),
+    click.option(
+        "--apply", "is_applied", cls=SaidAloud, is_flag=True,
+        help="Do it; without it, it is shown.",
+    ),
+)  # fmt: skip
+
+
+def _limits(function: Any) -> Any:
+    for option in reversed(_LIMITS):
+        function = option(function)
+    return function
+
+
+@click.command("expire", epilog=ending("expire"))
+@care_options()
+@_limits
+def expire_command(
+    request: CareRequest,
+    *,
+    is_applied: bool,
+    output: str,
+    report_file: Path | None,
+    **flags: Any,
+) -> None:
+    """
+    Delete what retention has given up, by Kafka's own rule: metadata first, then objects.
+
+    Without --apply nothing is changed: what would go is shown, with bytes, reasons and where each
+    partition begins then. A run that died is gone on with by the next one. Topics that live brokers
+    tier are refused; others go on. SIGINT and SIGTERM stop between segments. Exit codes: 0 all is
+    done, or shown, 1 something was refused or is left, 2 flags, 3 where store, cluster or metadata
+    cannot be used, 4 where the metadata is not ready or another job works on a topic.
+    """
+    wish = _wish_of(flags)
+    if wish.is_offline and request.source is not None and request.source.bootstrap_servers:
+        msg = "--offline asks no cluster, and --bootstrap-server names one"
+        raise ConfigError(msg)
+    require_new(report_file)
+    # Not for a run either: what is not there has nothing to delete, and may be a mistyped folder.
+    request = only_looking(require_begun(request))
+    with (
+        quiet_log(),
+        open_tier(request) as tier,
+        progress_line() as line,
+        stopping_signals() as stopped,
+    ):
+        report = expire(
+            tier,
+            wish,
+            is_applied=is_applied,
+            why_stop=lambda: stopped[0] if stopped else "",
+            on_progress=line.show,
+        )
+    told_and_kept(report.lines(), report.document(), output, report_file)
+    _exit(report)
+
+
+def _wish_of(flags: dict[str, Any]) -> Wish:
+    given = flags["log_starts"]
+    wish = Wish(
+        retention_ms=flags["retention_ms"],
+        retention_bytes=flags["retention_bytes"],
+        asks_log_start=EARLIEST in given,
+        open_for_ms=flags["min_age"],
+        ends_open_copies=flags["end_open_copies"],
+        drops_old_epochs=flags["old_epochs"],
+        drops_deleted_topics=flags["deleted_topics"],
+        max_delete=flags["max_delete"],
+        old_prefixes=tuple(flags["old_prefixes"]),
+        is_without_objects=flags["objects_gone"],
+        is_offline=flags["offline"],
+    )
+    starts = {}
+    for label, offset in (one for one in given if one != EARLIEST):
+        if label.topic is None:
+            msg = f"--log-start-offset names a partition by its topic: orders-3@1500, not {label}"
+            raise ConfigError(msg)
+        starts[label.topic, label.partition] = offset
+    return replace(wish, log_starts=starts)
+
+
+def _exit(report: ExpireReport) -> None:
+    context = click.get_current_context()
+    if report.is_busy:
+        context.exit(EXIT_BUSY)
+    if not report.is_fine:
+        context.exit(EXIT_FOUND)

@@ -1,0 +1,299 @@
+"""`rlmm tier export`: which bytes of which segments hold what is asked for, frozen into a plan."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rlmm.cli.common.environment_variables import CalledAsFlag
+from rlmm.cli.common.exit_codes import EXIT_FOUND
+from rlmm.cli.common.parameter_types import MOMENT, WHEN
+from rlmm.cli.tier_common.examples import ending
+from rlmm.cli.tier_common.job_context import quiet_log, require_new, told_and_kept
+from rlmm.cli.tier_common.options import flags_given
+from rlmm.cli.tier_common.progress_line import progress_line
+from rlmm.cli.tier_maintenance.export_question import asked_question, named_plan
+from rlmm.cli.tier_maintenance.options import care_options
+from rlmm.errors import ConfigError
+from rlmm.inspection.replay import Bound
+from spark_tiering.maintenance.backup.new_file import new_file, require_free
+from spark_tiering.maintenance.wiring import only_looking, open_tier
+from spark_tiering.read_plan.document import format_plan
+from spark_tiering.read_plan.moments import moment_at, steady
+from spark_tiering.read_plan.plan_check import revisit
+from spark_tiering.read_plan.plan_files import require_plan
+from spark_tiering.read_plan.progress import PlanMeter
+from spark_tiering.read_plan.question import Facts
+from spark_tiering.read_plan.reports import CheckReport, ExportReport
+from spark_tiering.read_plan.tier_plans import (
+    facts_of_cluster,
+    fates_in_moment,
+    fates_in_store,
+    plan_of_manifests,
+    plan_of_moment,
+    remade,
+)
+from spark_tiering.read_plan.tokens import parse_token
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rlmm.inspection.selectors import At
+    from spark_tiering.maintenance.request import CareRequest
+    from spark_tiering.maintenance.tier import Tier
+    from spark_tiering.read_plan.manifest_units import Told
+    from spark_tiering.read_plan.moments import PlanMoment
+    from spark_tiering.read_plan.plan import FrozenPlan, FrozenSegment
+    from spark_tiering.read_plan.plan_check import Fate
+    from spark_tiering.read_plan.question import Question
+
+STANDARD_OUTPUT = Path("-")
+_OF_QUESTION = (
+    "topics", "without_topics", "ranges", "from_offset", "to_offset", "from_time", "to_time",
+)  # fmt: skip
+_NEW_FILE = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
+_OLD_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_ASKED = (
+    click.option(
+        "--from-offset", type=click.IntRange(0), metavar="OFFSET",
+        help="The first offset wanted, of every partition. Else where the tier begins.",
+    ),
+    click.option(
+        "--to-offset", type=click.IntRange(0), metavar="OFFSET",
+        help="The first offset not wanted any more. Else all that is tiered.",
+    ),
+    click.option(
+        "--from-time", type=WHEN, metavar="TIME",
+        help="From the first segment on whose newest record is not older.",
+    ),
+    click.option(
+        "--to-time", type=WHEN, metavar="TIME",
+        help="Up to the first segment whose newest record is not older, that one included.",
+    ),
+    click.option(
+        "--range", "ranges", cls=CalledAsFlag, multiple=True, metavar="TOPIC-N@FROM:TO",
+        help="Of this partition the offsets from FROM up to TO, exclusive; either may be left out. "
+        "May be repeated; without --topic no other partition is meant.",
+    ),
+    click.option(
+        "--since", metavar="TOKEN|FILE",
+        help="Only what is new since that plan: behind it, and what it lacked.",
+    ),
+    click.option(
+        "--token", metavar="TOKEN|FILE",
+        help="Make that very plan again, from the history of the metadata.",
+    ),
+    click.option(
+        "--at", type=MOMENT, metavar="OFFSET|TIME",
+        help="As the metadata was at a TIME, or at PARTITION:OFFSET,...: as for `rlmm segments`.",
+    ),
+    click.option(
+        "--from-manifests", is_flag=True,
+        help="Ask no metadata: what the manifests in --store say is taken for whole.",
+    ),
+    click.option(
+        "--check", "check_file", cls=CalledAsFlag, type=_OLD_FILE, metavar="FILE",
+        help="Make no plan: say which segments of that one are gone, or are being deleted.",
+    ),
+    click.option(
+        "--format", "form", type=click.Choice(["json", "parquet"]),
+        help="Of --save. Else by the name of FILE: .parquet is Parquet, all else is JSON.",
+    ),
+    click.option(
+        "--save", "save_file", cls=CalledAsFlag, type=_NEW_FILE, metavar="FILE",
+        help="Keep the plan in a new file; - writes it on standard output, and nothing else.",
+    ),
+    click.option(
+        "--fail-on-gap", is_flag=True,
+        help="Exit with 1 where anything that was asked for is not there.",
+    ),
+)  # fmt: skip
+
+
+def _asked(function: Any) -> Any:
+    for option in reversed(_ASKED):
+        function = option(function)
+    return function
+
+
+@click.command("export", epilog=ending("export"))
+@care_options(store="optional")
+@_asked
+def export_command(
+    request: CareRequest,
+    *,
+    check_file: Path | None,
+    save_file: Path | None,
+    output: str,
+    report_file: Path | None,
+    **flags: Any,
+) -> None:
+    """
+    Freeze a plan: which bytes of which segments hold the records of a range, each offset once.
+
+    Whoever reads the plan, with Spark, Trino, DuckDB or Flink, today or again tomorrow, reads the
+    same. Overlaps are resolved as look-ups of brokers resolve them; what is asked for and not there
+    is named. Its token names the plan, and says what is new since then to a later one. Changes
+    nothing.
+
+    Exit codes: 0; 1 with --fail-on-gap where something asked for is not there, where a manifest
+    tells of no segment, and with --check where something is gone; 2 for flags, tokens or files that
+    are none; 3 and 4 where metadata, store or cluster cannot be asked.
+    """
+    is_printed = save_file == STANDARD_OUTPUT
+    if is_printed and output == "json":
+        raise ConfigError("--save - and --output json are both for standard output: say one")
+    require_new(report_file)
+    if save_file is not None and not is_printed:
+        require_free(save_file)
+    request = only_looking(request)
+    if check_file is not None:
+        _check(request, check_file, output, report_file, flags)
+        return
+    _require_together(flags)
+    with quiet_log(), open_tier(request) as tier, progress_line() as shown:
+        plan, told = _plan(tier, flags, PlanMeter(shown.show))
+        now_ms = tier.now_ms()
+    saved = ""
+    if save_file is not None:
+        content = _formed(plan, flags["form"], save_file)
+        saved = "" if is_printed else str(save_file)
+        _keep(content, save_file)
+    report = ExportReport(plan, now_ms, saved, () if told is None else tuple(told.unread))
+    if is_printed:
+        for line in report.lines():
+            click.echo(line, err=True)
+        told_and_kept(iter(()), report.document(), "table", report_file)
+    else:
+        told_and_kept(report.lines(), report.document(), output, report_file)
+    if report.unread or (flags["fail_on_gap"] and report.has_gaps):
+        click.get_current_context().exit(EXIT_FOUND)
+
+
+def _require_together(flags: Mapping[str, Any]) -> None:
+    """Refuse flags that contradict each other."""
+    if flags["token"] is not None:
+        given = flags_given((*_OF_QUESTION, "at", "from_manifests"))
+        if given:
+            msg = f"--token makes the very plan again, and takes no {', '.join(given)}"
+            raise ConfigError(msg)
+    if flags["since"] is not None:
+        given = flags_given(("from_offset", "from_time", "ranges"))
+        if given:
+            msg = f"--since begins where that plan has ended, and takes no {', '.join(given)}"
+            raise ConfigError(msg)
+    if flags["from_manifests"]:
+        given = flags_given(("sidecar", "log_dirs", "embedded", "at"))
+        if given:
+            msg = f"--from-manifests asks no metadata, and takes no {', '.join(given)}"
+            raise ConfigError(msg)
+
+
+def _plan(tier: Tier, flags: Mapping[str, Any], meter: PlanMeter) -> tuple[FrozenPlan, Told | None]:
+    """The plan; and what manifests told, where they were asked."""
+    since, before = named_plan(flags["since"])
+    if flags["token"] is not None:
+        token, plan = named_plan(flags["token"])
+        assert token is not None, "it is named"
+        if plan is not None:
+            since = parse_token(plan.since) if plan.since else None
+        asked = None if plan is None else (plan.question, plan.facts)
+        return remade(tier.log, token, asked, since), None
+    question = asked_question(tier.request, flags, since, before)
+    if flags["from_manifests"]:
+        # Large, and needed for this alone.
+        from spark_tiering.read_plan.manifest_units import told_by_manifests  # noqa: PLC0415
+
+        told = told_by_manifests(
+            tier.request.require_store, tier.store, tier.engine(), question.prefix,
+            lambda topic: _may_want(question, topic), meter,
+        )  # fmt: skip
+        partitions = {one.id.partition for one in told.segments}
+        facts = _facts(
+            tier, [one for one in partitions if question.wants(one.topic, one.partition)]
+        )
+        return plan_of_manifests(told, question, facts, since), told
+    moment = _moment(tier, flags["at"], question)
+    wanted = [
+        one.partition
+        for one in moment.partitions()
+        if question.wants(one.partition.topic, one.partition.partition)
+    ]
+    facts = Facts() if flags["at"] is not None else _facts(tier, wanted)
+    return plan_of_moment(moment, question, facts, since, meter), None
+
+
+def _moment(tier: Tier, at: At | None, question: Question) -> PlanMoment:
+    if at is None:
+        return steady(tier.moment(), tier.log)
+    if at.offset is not None:
+        msg = f"--at {at.offset} is an offset of one metadata partition: say PARTITION:{at.offset}"
+        raise ConfigError(msg)
+    bound = Bound(at.offsets, at.time_ms)
+    return moment_at(tier.log, bound, lambda topic: _may_want(question, topic))
+
+
+def _may_want(question: Question, topic: str) -> bool:
+    """Whether any partition of *topic* may be wanted."""
+    assigned = {name for name, _ in question.assigned}
+    return topic in assigned if assigned else question.wants(topic, 0)
+
+
+def _facts(tier: Tier, partitions: list[Any]) -> Facts:
+    cluster = tier.cluster
+    return Facts() if cluster is None or not partitions else facts_of_cluster(cluster, partitions)
+
+
+# ------------------------------------------------------------------------------- what is kept
+
+
+def _formed(plan: FrozenPlan, form: str | None, file: Path) -> bytes:
+    if form is None:
+        form = "parquet" if file.suffix == ".parquet" else "json"
+    if form == "json":
+        return format_plan(plan)
+    try:
+        # Large, and not needed for JSON.
+        from spark_tiering.read_plan.parquet import format_parquet  # noqa: PLC0415
+    except ImportError as error:
+        msg = f"Parquet is written by pyarrow, which is not installed: {error}"
+        raise ConfigError(msg) from error
+    return format_parquet(plan)
+
+
+def _keep(content: bytes, file: Path) -> None:
+    if file == STANDARD_OUTPUT:
+        sys.stdout.buffer.write(content)
+        return
+    with new_file(file) as opened:
+        opened.write(content)
+
+
+# ------------------------------------------------------------------------------------- checked
+
+
+def _check(
+    request: CareRequest,
+    file: Path,
+    output: str,
+    report_file: Path | None,
+    flags: Mapping[str, Any],
+) -> None:
+    given = flags_given((*_OF_QUESTION, "since", "token", "at", "save_file"))
+    if given:
+        msg = f"--check looks at a plan that there is, and takes no {', '.join(given)}"
+        raise ConfigError(msg)
+    plan = require_plan(file)
+    with quiet_log(), open_tier(request) as tier:
+        fate_of: Callable[[FrozenSegment], Fate]
+        if flags["from_manifests"]:
+            fate_of = fates_in_store(tier.store, plan.question.prefix)
+        else:
+            fate_of = fates_in_moment(tier.moment(), plan)
+        report = CheckReport(plan, tuple(revisit(plan, fate_of)), tier.now_ms())
+    told_and_kept(report.lines(), report.document(), output, report_file)
+    if not report.is_fine:
+        click.get_current_context().exit(EXIT_FOUND)

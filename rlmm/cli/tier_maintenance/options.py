@@ -1,0 +1,110 @@
+"""
+The flags of commands that take care of a tier: where the metadata is, as for every command that
+looks at it, where the objects are, which topics, and where the work is done.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from rlmm.cli.common.environment_variables import CalledAsFlag
+from rlmm.cli.common.output import OUTPUTS
+from rlmm.cli.common.source_options import asked_of, source_flags
+from rlmm.cli.tier_common.options import (
+    engine_of,
+    running_flags,
+    store_flags,
+    store_of,
+    topic_flags,
+)
+from rlmm.errors import ConfigError
+from spark_tiering.copy_plan.rules import Filters
+from spark_tiering.maintenance.request import CareRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+Wanted = Literal["required", "optional", "none"]
+
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+_NEW_FILE = click.Path(dir_okay=False, path_type=Path)
+_EMBEDDED = click.option(
+    "--embedded", type=_FOLDER, metavar="FOLDER",
+    help="The metadata log that copies keep in FOLDER.",
+)  # fmt: skip
+_REPORT = (
+    click.option(
+        "--output", type=click.Choice(OUTPUTS), default="table", show_default=True,
+        help="json: the report as one document, and nothing else.",
+    ),
+    click.option(
+        "--report", "report_file", cls=CalledAsFlag, type=_NEW_FILE, metavar="FILE",
+        help="Keep the report in a new file as well.",
+    ),
+)  # fmt: skip
+
+
+def care_options(
+    *, store: Wanted = "required", metadata: Wanted = "required", has_engine: bool = True
+) -> Callable[[Callable[..., Any]], Any]:
+    """
+    A decorator: the command is handed a `CareRequest` first, and `output` and `report_file`.
+
+    Of *store* and *metadata* it is said whether they must be named; without an engine nothing runs
+    but here.
+    """
+    groups: list[Any] = []
+    if metadata != "none":
+        groups += [*source_flags(), _EMBEDDED]
+    if store != "none":
+        groups += store_flags(is_required=store == "required")
+    groups += topic_flags()
+    if has_engine:
+        groups += running_flags()
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        @functools.wraps(function)
+        def called(**given: Any) -> Any:
+            flags = {name: given.pop(name) for name in names}
+            return function(care_request_of(flags, metadata), **given)
+
+        command: Any = called
+        for option in reversed(_REPORT):
+            command = option(command)
+        before = {parameter.name for parameter in command.__click_params__}
+        for option in reversed(groups):
+            command = option(command)
+        names = [one.name for one in command.__click_params__ if one.name not in before]
+        return command
+
+    return decorate
+
+
+def care_request_of(flags: Mapping[str, Any], metadata: Wanted = "optional") -> CareRequest:
+    """What *flags* mean; raises `ConfigError` for what contradicts."""
+    flags = dict(flags)
+    request = CareRequest(topics=Filters(tuple(flags["topics"]), tuple(flags["without_topics"])))
+    if flags.get("store"):
+        choice = store_of(flags)
+        request = replace(request, store=choice.settings, prefix=choice.prefix)
+    if "master" in flags:
+        request = replace(request, engine=engine_of(flags))
+    if metadata == "none" or "embedded" not in flags:
+        return request
+    embedded = flags["embedded"]
+    is_named = any(flags[name] for name in ("sidecar", "log_dirs", "bootstrap_server"))
+    if embedded is not None:
+        if flags["sidecar"] or flags["log_dirs"]:
+            msg = "the metadata is in --embedded or at another source: name one of the two"
+            raise ConfigError(msg)
+        request = replace(request, embedded=embedded.absolute())
+    if is_named or (metadata == "required" and embedded is None):
+        # Without any the service of this machine is asked, as by every command that looks.
+        asked = asked_of(flags, click.get_current_context())
+        request = replace(request, source=asked.settings, wait_s=asked.wait_s)
+    return request

@@ -1,0 +1,222 @@
+"""`rlmm tier rebuild`: metadata made anew from what the objects say of themselves."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rlmm.cli.common.environment_variables import CalledAsFlag, SaidAloud
+from rlmm.cli.common.exit_codes import EXIT_FOUND
+from rlmm.cli.snapshot.folders import snapshot_roots
+from rlmm.cli.tier_common.examples import ending
+from rlmm.cli.tier_common.job_context import (
+    ending_signals,
+    quiet_log,
+    require_new,
+    stopping_signals,
+    told_and_kept,
+)
+from rlmm.cli.tier_common.progress_line import progress_line
+from rlmm.cli.tier_maintenance.options import care_options
+from rlmm.errors import ConfigError
+from rlmm.snapshot.atomic import SNAPSHOT_DISK
+from rlmm.snapshot.files import opened
+from rlmm.snapshot.folder_check import examine, examine_stranger, stored_below
+from rlmm.snapshot.transfer import TAR, files_of
+from spark_tiering.layout.custom_metadata import CUSTOM_METADATA_BYTES_MAX
+from spark_tiering.layout.metadata_recovery import CustomFields
+from spark_tiering.maintenance.backup.files import open_backup
+from spark_tiering.maintenance.backup.new_file import require_free
+from spark_tiering.maintenance.rebuild.apply import apply
+from spark_tiering.maintenance.rebuild.deleted_segments import OfSnapshots, of_backup
+from spark_tiering.maintenance.rebuild.progress import RebuildMeter
+from spark_tiering.maintenance.rebuild.rebuild import RebuildOptions, rebuild
+from spark_tiering.maintenance.wiring import only_looking, open_tier
+
+if TYPE_CHECKING:
+    from spark_tiering.maintenance.rebuild.deleted_segments import Opener, Past
+    from spark_tiering.maintenance.request import CareRequest
+
+_NEW = click.Path(dir_okay=False, path_type=Path)
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_THERE = click.Path(exists=True, path_type=Path)
+
+
+@click.command("rebuild", epilog=ending("rebuild"))
+@click.option(
+    "--save",
+    "save_file",
+    cls=CalledAsFlag,
+    type=_NEW,
+    metavar="FILE",
+    help="Write the events that are missing into a new FILE: .jsonl or .jsonl.gz.",
+)
+@click.option(
+    "--apply",
+    "apply_file",
+    cls=SaidAloud,
+    type=_FILE,
+    metavar="FILE",
+    help="Publish what is missing of a FILE that was saved, and looked at.",
+)
+@click.option(
+    "--dry-run", is_flag=True, help="With --apply: say what would be published, and do nothing."
+)
+@click.option(
+    "--other-log",
+    "is_other_log",
+    is_flag=True,
+    help="With --apply: although FILE was made for another cluster or topic.",
+)
+@click.option(
+    "--custom-metadata",
+    "fields",
+    type=click.Choice([str(one) for one in CustomFields]),
+    default=str(CustomFields.NONE),
+    show_default=True,
+    help="What brokers keep beside a segment: custom.metadata.fields.include of the plugin. Copies "
+    "of `rlmm tier run` have remote-size.",
+)
+@click.option(
+    "--custom-bytes-max",
+    type=click.IntRange(1),
+    default=CUSTOM_METADATA_BYTES_MAX,
+    show_default=True,
+    help="remote.log.metadata.custom.metadata.max.bytes of the brokers.",
+)
+@click.option(
+    "--snapshot",
+    "snapshots",
+    cls=CalledAsFlag,
+    multiple=True,
+    type=_THERE,
+    metavar="FOLDER|FILE",
+    help="Snapshots, as `rlmm snapshot` takes them: what was being deleted in them is not brought "
+    "back. May be repeated.",
+)
+@click.option(
+    "--backup",
+    "backups",
+    cls=CalledAsFlag,
+    multiple=True,
+    type=_FILE,
+    metavar="FILE",
+    help="A file of `rlmm tier backup export`: what was deleted in it is not brought back. May be "
+    "repeated.",
+)
+@care_options(store="optional")
+def rebuild_command(  # noqa: PLR0913 - the flags
+    request: CareRequest,
+    *,
+    save_file: Path | None,
+    apply_file: Path | None,
+    dry_run: bool,
+    is_other_log: bool,
+    fields: str,
+    custom_bytes_max: int,
+    snapshots: tuple[Path, ...],
+    backups: tuple[Path, ...],
+    output: str,
+    report_file: Path | None,
+) -> None:
+    """
+    Make metadata anew from the manifests of a store, for where the metadata topic is lost.
+
+    Every segment whose manifest, log and indexes are whole is compared with the metadata as it is.
+    What is missing there becomes two events in a file, for people to look at; what differs, what is
+    deleted and what is broken is named. Nothing is published. Then --apply FILE publishes what is
+    still missing: into an empty log, or beside what is there; whatever contradicts it by then is
+    left out, and named. Called again it goes on where it was broken off.
+
+    Exit codes: 0 where store and metadata agree, or all of FILE is published; 1 where they do not,
+    or something of FILE was left out; 2 for flags that contradict each other and for a FILE that is
+    none; 3 and 4 where store or metadata cannot be reached or read.
+    """
+    if apply_file is not None:
+        if save_file or snapshots or backups:
+            msg = "--apply publishes a file that is there: leave out --save, --snapshot, --backup"
+            raise ConfigError(msg)
+        _apply(request, apply_file, output, report_file, dry_run=dry_run, other=is_other_log)
+        return
+    if dry_run or is_other_log:
+        msg = "--dry-run and --other-log are for --apply: without it nothing is published"
+        raise ConfigError(msg)
+    require_new(report_file)
+    if save_file is not None:
+        _require_lines(save_file)
+        require_free(save_file)
+    with quiet_log(), ending_signals():
+        pasts: list[Past] = [of_backup(open_backup(one)) for one in backups]
+        if snapshots:
+            pasts.append(OfSnapshots([one for path in snapshots for one in _snapshots_in(path)]))
+        options = RebuildOptions(CustomFields(fields), custom_bytes_max, pasts)
+        with open_tier(only_looking(request)) as tier, progress_line() as line:
+            report = rebuild(tier, save_file, options, RebuildMeter(line.show))
+    told_and_kept(report.lines(), report.document(), output, report_file)
+    if not report.is_fine:
+        click.get_current_context().exit(EXIT_FOUND)
+
+
+def _apply(
+    request: CareRequest,
+    file: Path,
+    output: str,
+    report_file: Path | None,
+    *,
+    dry_run: bool,
+    other: bool,
+) -> None:
+    require_new(report_file)
+    with (
+        quiet_log(),
+        open_tier(request) as tier,
+        progress_line() as line,
+        stopping_signals() as stopped,
+    ):
+        report = apply(
+            tier,
+            file,
+            is_applied=not dry_run,
+            is_other_log=other,
+            why_stop=lambda: stopped[0] if stopped else "",
+            meter=RebuildMeter(line.show),
+        )
+    told_and_kept(report.lines(), report.document(), output, report_file)
+    if not report.is_fine:
+        click.get_current_context().exit(EXIT_FOUND)
+
+
+def _require_lines(path: Path) -> None:
+    if not path.name.endswith((".jsonl", ".jsonl.gz")):
+        msg = f"{path}: name it .jsonl or .jsonl.gz: it is written as that"
+        raise ConfigError(msg)
+
+
+def _snapshots_in(path: Path) -> list[tuple[str, Opener]]:
+    """
+    The newest good snapshot of each metadata partition in a folder; those of a tar, or the one that
+    *path* is.
+    """
+    if path.is_file():
+        is_tar = path.name.endswith(TAR)
+        one: list[tuple[str, Opener]] = [(str(path), partial(opened, SNAPSHOT_DISK, path))]
+        files = list(files_of(path)) if is_tar else one
+        for judged in (examine_stranger(name, opener) for name, opener in files):
+            if not judged.is_good:
+                raise ConfigError(f"{path}: {judged.error}")
+        return files
+    found: list[tuple[str, Opener]] = []
+    seen: set[tuple[Path, int]] = set()
+    for root in snapshot_roots(path):
+        for stored in stored_below(root):
+            place = stored.path.parent, stored.partition
+            if place not in seen and examine(stored).is_good:
+                seen.add(place)
+                found.append((str(stored.path), partial(opened, SNAPSHOT_DISK, stored.path)))
+    if not found:
+        msg = f"{path} holds no snapshot that is good"
+        raise ConfigError(msg)
+    return found

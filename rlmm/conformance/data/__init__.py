@@ -1,1 +1,0 @@
-"""The corpus as JSON for any language: scenarios, golden records, partitioner vectors."""

@@ -1,0 +1,124 @@
+"""
+`assignment = cluster:N`: what a broker leads and follows, asked of the cluster again and again.
+
+For services beside a broker that has no plugin of ours. An answer that does not come, or not whole,
+changes nothing: what is assigned stays assigned, and before the first answer nobody knows what is.
+So the first answer is asked for again soon, every later one at the interval.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from rlmm.base.backoff import Backoff, Pauses
+from rlmm.errors import LogNotPermitted, LogUnavailable, OverBudget
+from rlmm.metadata.assignment import Assignment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rlmm.metadata.ids import TopicIdPartition
+
+_log = logging.getLogger("rlmm.broker_watch")
+
+_ANSWER_S = 30.0
+_FIRST_PAUSE_S = 1.0
+"""After the first failed question; doubled up to the interval, as long as nothing was answered."""
+
+
+@runtime_checkable
+class KnowsBrokers(Protocol):
+    """Who can be asked: the `kafka` log."""
+
+    async def tiered_partitions_of(
+        self, broker_id: int, *, timeout_s: float
+    ) -> frozenset[TopicIdPartition]:
+        """The user partitions of tiered topics that a broker leads or follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchStatistics:
+    """What the cluster said."""
+
+    broker_id: int
+    answers: int
+    failures: int
+    partitions: int
+    last_trouble: str
+    """Of the last question; empty where it was answered."""
+    heard_s: float | None
+    """When the cluster answered last, by the event loop's clock."""
+
+
+class BrokerWatch:
+    """Keeps an assignment what one broker's is, as long as `run` runs."""
+
+    def __init__(
+        self,
+        cluster: KnowsBrokers,
+        broker_id: int,
+        refresh_s: float,
+        reconcile: Callable[[Assignment], int],
+    ) -> None:
+        self._cluster = cluster
+        self._broker_id = broker_id
+        self._refresh_s = refresh_s
+        self._reconcile = reconcile
+        self._answers = self._failures = self._partitions = 0
+        self._trouble = ""
+        self._heard_s: float | None = None
+
+    async def run(self) -> None:
+        """Ask, and assign what is told, until cancelled."""
+        pauses = Pauses(_FIRST_PAUSE_S, self._refresh_s)
+        first = Backoff(pauses, asyncio.get_running_loop().time)
+        while True:
+            pause_s = self._refresh_s
+            try:
+                await self._look()
+            except (LogUnavailable, LogNotPermitted, OverBudget) as error:
+                self._failures += 1
+                self._trouble = str(error)
+                if not self._answers:
+                    pause_s = first.failed()
+                _log.warning(
+                    "what broker %d leads and follows is not known: %s; asked again in %g s",
+                    self._broker_id,
+                    error,
+                    pause_s,
+                )
+            await asyncio.sleep(pause_s)
+
+    async def _look(self) -> None:
+        found = await self._cluster.tiered_partitions_of(self._broker_id, timeout_s=_ANSWER_S)
+        self._reconcile(Assignment.of_user(found))
+        if not self._answers or len(found) != self._partitions:
+            _log.info(
+                "broker %d leads or follows %d partitions of tiered topics",
+                self._broker_id,
+                len(found),
+            )
+            if not found:
+                _log.warning(
+                    "broker %d has no partition of a tiered topic that is shown to us, so nothing "
+                    "is assigned: Kafka hides topics from who has no DESCRIBE on them",
+                    self._broker_id,
+                )
+        self._answers += 1
+        self._partitions = len(found)
+        self._heard_s = asyncio.get_running_loop().time()
+        self._trouble = ""
+
+    def statistics(self) -> WatchStatistics:
+        """What the cluster said."""
+        return WatchStatistics(
+            self._broker_id,
+            self._answers,
+            self._failures,
+            self._partitions,
+            self._trouble,
+            self._heard_s,
+        )

@@ -1,0 +1,398 @@
+"""
+One cluster's engine: a log, a pump, a gate and snapshots, put together.
+
+The one place that knows how they meet. Pump, gate and snapshots do not know each other: what the
+pump tells is heard here and passed on. An engine is a value; a process may hold several.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from dataclasses import dataclass, field
+from traceback import clear_frames
+from typing import TYPE_CHECKING
+
+from rlmm.base.clock import SYSTEM_CLOCK
+from rlmm.base.doorbell import Doorbell
+from rlmm.engine.relay import Relay
+from rlmm.engine.snapshot_keeper import Keeper
+from rlmm.engine.statistics import EngineStanding, EngineStatistics, standing_of
+from rlmm.errors import (
+    ConfigError,
+    InvalidArgument,
+    LogError,
+    NotReady,
+    OverBudget,
+    PumpFailed,
+    Stopped,
+)
+from rlmm.gate.admission import Gate
+from rlmm.gate.offset_waits import Barrier
+from rlmm.gate.reads import Reads
+from rlmm.gate.settings import GateSettings
+from rlmm.log.history_reader import Past
+from rlmm.log.request_checks import require_timeout
+from rlmm.metadata.assignment import Assignment
+from rlmm.metadata.ids import INT64_MAX
+from rlmm.metadata.python_shards import python_shards
+from rlmm.pump.budget import Budget, MemorySettings, measure_memory
+from rlmm.pump.follower import Surroundings, anything_goes
+from rlmm.pump.incidents import Incidents
+from rlmm.pump.pump import Pump
+from rlmm.pump.settings import PumpSettings, WriteSettings
+from rlmm.pump.turn_taking import Pace
+from rlmm.pump.writer import Writer
+from rlmm.snapshot.atomic import SNAPSHOT_DISK
+from rlmm.snapshot.settings import SnapshotSettings
+from rlmm.snapshot.writer import Flushed
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Mapping
+    from pathlib import Path
+
+    from rlmm.base.clock import Clock
+    from rlmm.errors import Unresolved
+    from rlmm.log.protocol import LogIdentity, MetadataLog
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.shard import Shard
+    from rlmm.pump.budget import Memory
+    from rlmm.snapshot.atomic import SnapshotDisk
+
+_log = logging.getLogger("rlmm.engine")
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """The settings of one engine, by the part that they belong to."""
+
+    pump: PumpSettings = field(default_factory=PumpSettings)
+    gate: GateSettings = field(default_factory=GateSettings)
+    write: WriteSettings = field(default_factory=WriteSettings)
+    memory: MemorySettings = field(default_factory=MemorySettings)
+    snapshot: SnapshotSettings = field(default_factory=SnapshotSettings)
+
+
+def _leave_collector_alone() -> None:
+    """The process is somebody else's: what its collector looks at is not ours to choose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What an engine stands on; a test or a simulation puts something else there."""
+
+    clock: Clock = SYSTEM_CLOCK
+    make_shard: Callable[[int, int], Shard] = field(default_factory=python_shards)
+    measure_memory: Callable[[], Awaitable[Memory]] = measure_memory
+    snapshot_disk: SnapshotDisk = SNAPSHOT_DISK
+    set_apart: Callable[[], None] = _leave_collector_alone
+    """Takes what exists out of the sight of Python's cycle collector; see `Pace`."""
+    confirm: Callable[[LogIdentity], None] = anything_goes
+    """Raises `ConfigError` where that log is not to be followed; asked as soon as it tells who it
+    is."""
+
+
+class Engine:
+    """Follows one log and answers from it, as long as `run` runs."""
+
+    def __init__(
+        self,
+        log: MetadataLog,
+        settings: EngineSettings | None = None,
+        *,
+        assignment: Assignment | None = None,
+        snapshots: Path | None = None,
+        is_observer: bool = False,
+        ground: Ground | None = None,
+    ) -> None:
+        """*snapshots* is the folder where states are kept; `None` keeps none."""
+        settings = settings or EngineSettings()
+        ground = ground or Ground()
+        self._log = log
+        self._settings = settings
+        self._gate = Gate(
+            retry_after_ms=settings.gate.retry_after_ms,
+            retry_after_ms_max=settings.gate.retry_after_ms_max,
+        )
+        self._barrier = Barrier()
+        self.reads = Reads(self._gate)
+        """Every question, answered or refused at once; for callers on the event loop."""
+        self.incidents = Incidents(settings.pump.incidents_max, settings.pump.incident_bytes_max)
+        """What was not simply applied."""
+        self._budget = Budget(settings.memory, ground.measure_memory)
+        self._keeper: Keeper | None = None
+        if snapshots is not None:
+            self._keeper = Keeper(
+                snapshots, settings.snapshot, ground.make_shard, ground.clock,
+                ground.snapshot_disk, ground.set_apart,
+            )  # fmt: skip
+        around = Surroundings(
+            log=log,
+            settings=settings.pump,
+            clock=ground.clock,
+            listener=Relay(self._gate, self._barrier, self._keeper),
+            restore=self._keeper,
+            make_shard=ground.make_shard,
+            pace=Pace(ground.set_apart),
+            budget=self._budget,
+            incidents=self.incidents,
+            changed=Doorbell(),
+            confirm=ground.confirm,
+        )
+        self._pump = Pump(around, assignment or Assignment.everything())
+        if self._keeper is not None:
+            self._keeper.keep(self._pump)
+        self._writer = Writer(
+            log, self._pump, self._gate, self._budget, settings.write, is_observer=is_observer
+        )
+        self.write = self._writer.write
+        """Store an event and hear what became of it."""
+        self.store = self._writer.store
+        """As `write`, also where the user partition is not assigned here."""
+        self.past = Past(log)
+        """The log itself, for who asks what happened; whatever of it is followed."""
+        self.wake = self._pump.wake
+        """A broker of the log's cluster has spoken: who waits to reach the log tries it now."""
+        self.freeze = self._pump.freeze
+        """The state of a metadata partition, or of one user partition there, at one position."""
+        self._end: tuple[type[Unresolved], str] | None = None
+
+    # ---------------------------------------------------------------------------- the task
+
+    async def run(self) -> None:
+        """
+        Follow the log until cancelled. Whatever ends it, everything is refused from then on, by a
+        named error: a frozen state is never served as current.
+        """
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._read(), name="pump")
+                if self._keeper is not None:
+                    tasks.create_task(self._keeper.run(), name="snapshots")
+        finally:
+            self.refuse(Stopped, "the service has stopped")
+
+    async def _read(self) -> None:
+        try:
+            await self._pump.run()
+        except asyncio.CancelledError as error:
+            clear_frames(error.__traceback__)  # cycles, out of the collector's sight with the rest
+            raise
+        except Exception as error:
+            self.refuse(PumpFailed, f"the reading of the log has died: {error!r}")
+            raise
+
+    async def flush(self, partitions: Collection[int] | None = None) -> Flushed:
+        """
+        Write a snapshot of every partition that changed since its last one; failures are in the
+        result. After `run` has ended it is the last one: a restart then replays nothing.
+        """
+        if self._keeper is None:
+            return Flushed(obstacle=ConfigError("there is no folder of snapshots: none are kept"))
+        return await self._keeper.flush(partitions)
+
+    def not_open(self) -> list[int]:
+        """The assigned metadata partitions that are not answered from now."""
+        return self._gate.not_open()
+
+    def refuse(self, error: type[Unresolved], message: str) -> None:
+        """Answer and take nothing from now on; who waits is told why. The first reason holds."""
+        if self._end is None:
+            self._end = error, message
+            self._gate.stop(error, message)
+            self._pump.close(error, message)
+            self._barrier.fail_all(error, message)
+
+    def release(self) -> None:
+        """After the end, let go of all that was read, whoever holds the engine still."""
+        self._pump.release()
+        self._gate.disconnect("all that was read is given up")
+
+    # -------------------------------------------------------------------------- assignment
+
+    @property
+    def assignment(self) -> Assignment:
+        """What is answered for."""
+        return self._pump.assignment
+
+    def reconcile(self, assignment: Assignment) -> int:
+        """Answer for exactly *assignment* from now on; returns its generation. See `Pump`."""
+        self._require_running()
+        return self._pump.reconcile(assignment)
+
+    async def wait_settled(self, generation: int, *, timeout_s: float) -> dict[int, str]:
+        """
+        Wait until *generation* has taken effect; what stands in the way, by metadata partition.
+
+        At the deadline `NotReady` is raised: then the log has not been reached.
+        """
+        try:
+            async with asyncio.timeout(self.limit_s(timeout_s)):
+                return await self._pump.wait_settled(generation)
+        except TimeoutError:
+            msg = f"the assignment has not taken effect in {timeout_s} s"
+            raise NotReady(msg, reason="connecting") from None
+
+    async def wait_ready(self, partition: TopicIdPartition, *, timeout_s: float) -> None:
+        """Wait until questions about *partition* are answered; raises what a question would."""
+        try:
+            async with asyncio.timeout(self.limit_s(timeout_s)):
+                await self._gate.wait_open(partition)
+        except TimeoutError:
+            self._gate.admit(partition)
+
+    async def wait_all_ready(self, *, timeout_s: float) -> list[int]:
+        """
+        Wait until every assigned metadata partition is answered from; those that are not at the
+        deadline are returned. Raises `NotReady` when the log has not even been reached, or nobody
+        has said what is assigned.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.limit_s(timeout_s)):
+                await self._gate.wait_all_open()
+        self._require_running()
+        if self._pump.identity is None:
+            trouble = self._pump.last_trouble or "it has not answered yet"
+            msg = f"the log was not reached in {timeout_s:g} s: {trouble}"
+            raise NotReady(msg, reason="connecting")
+        if not self.assignment.is_known:
+            raise self._gate.not_assigned_yet()
+        return self._gate.not_open()
+
+    def place_of(self, partition: TopicIdPartition) -> int:
+        """The metadata partition where the events of *partition* live."""
+        return self._gate.place_of(partition)
+
+    # ------------------------------------------------------------------------------- reads
+
+    async def wait_reached(
+        self, at_least: Mapping[int, int], *, timeout_s: float | None = None
+    ) -> None:
+        """
+        Wait until the events at these offsets, by metadata partition, are applied here.
+
+        Costs nothing while it waits. Raises `InvalidArgument` for a metadata partition that the
+        topic does not have, `NotAssigned` for one that is not read here, `NotReady` at the
+        deadline, and what ends the reading of the partition meanwhile.
+        """
+        limit_s = self.limit_s(timeout_s)
+        _require_offsets(at_least)
+        deadline_s = asyncio.get_running_loop().time() + limit_s
+        if not self._gate.knows_places:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(limit_s):
+                    await self._gate.wait_assigned()
+            if not self._gate.knows_places:
+                self._require_running()
+                raise self._gate.not_assigned_yet()
+        missing = self._missing(at_least)
+        if not missing:
+            return
+        if self._barrier.waiting >= self._settings.gate.waiting_max:
+            self._barrier.refused += 1
+            msg = f"{self._barrier.waiting} reads are waiting, gate.waiting_max allows no more"
+            raise OverBudget(msg)
+        try:
+            while missing:
+                place, next_offset = missing.popitem()
+                if self._position(place) < next_offset:
+                    await self._barrier.wait(place, next_offset, deadline_s=deadline_s)
+                missing = self._missing(at_least)  # what was reached may be read anew
+        except TimeoutError:
+            place, next_offset = min(self._missing(at_least).items(), default=(place, next_offset))
+            msg = (
+                f"metadata partition {place} is at position {self._position(place)}, "
+                f"{next_offset} was not reached in {limit_s} s"
+            )
+            raise NotReady(
+                msg,
+                reason="behind",
+                metadata_partition=place,
+                position=self._position(place),
+                target=next_offset,
+                retry_after_ms=self._settings.gate.retry_after_ms,
+            ) from None
+
+    async def wait_current(
+        self, *partitions: TopicIdPartition, timeout_s: float | None = None
+    ) -> None:
+        """
+        Ask the log where it ends, and wait until everything up to there is applied here.
+
+        A question asked right afterwards sees every event that was stored before this call.
+        """
+        limit_s = self.limit_s(timeout_s)
+        loop = asyncio.get_running_loop()
+        deadline_s = loop.time() + limit_s
+        places = {self._gate.require_assigned(partition) for partition in partitions}
+        ends: dict[int, int] = {}
+        for place, bounds in (await self._log.bounds(places, timeout_s=limit_s)).items():
+            if isinstance(bounds, LogError):
+                raise bounds
+            ends[place] = bounds.next_offset - 1
+        await self.wait_reached(ends, timeout_s=max(0.001, deadline_s - loop.time()))
+
+    def read_token(self) -> dict[int, int]:
+        """The offset of the last event applied, by metadata partition: what `at_least` takes."""
+        return {
+            place: gated.shard.position - 1
+            for place, gated in self._gate.shards().items()
+            if gated.shard is not None
+        }
+
+    def limit_s(self, timeout_s: float | None) -> float:
+        """How long a read may wait that says *timeout_s*."""
+        if timeout_s is None:
+            return self._settings.gate.wait_timeout_ms / 1_000
+        return require_timeout(timeout_s) if timeout_s else 0.0  # 0: now, or not at all
+
+    def _missing(self, at_least: Mapping[int, int]) -> dict[int, int]:
+        """Positions that are still to be reached."""
+        return {
+            place: offset + 1
+            for place, offset in at_least.items()
+            if self._position(place) < offset + 1
+        }
+
+    def _position(self, place: int) -> int:
+        self._require_running()
+        gated = self._gate.shards().get(place)
+        if gated is None:
+            raise self._gate.not_read(place)
+        return 0 if gated.shard is None else gated.shard.position
+
+    def _require_running(self) -> None:
+        if self._end is not None:
+            error, message = self._end
+            raise error(message)
+
+    # -------------------------------------------------------------------------- statistics
+
+    @property
+    def identity(self) -> LogIdentity | None:
+        """Who the log is; `None` while it is not reached."""
+        return self._pump.identity
+
+    def standing(self) -> EngineStanding:
+        """As `statistics`, of readiness alone: costs a step for each metadata partition."""
+        return standing_of(self._pump, self._gate)
+
+    def statistics(self) -> EngineStatistics:
+        """How the engine stands."""
+        kept = None if self._keeper is None else self._keeper.statistics()
+        restored, snapshots = kept or (None, None)
+        return EngineStatistics(
+            self._pump.identity, self._pump.assignment, self._pump.statistics(),
+            self._gate.statistics(), self._barrier.statistics(), self._writer.statistics(),
+            self.incidents.statistics(), self._budget.statistics(), restored, snapshots,
+            self._log.statistics(),
+        )  # fmt: skip
+
+
+def _require_offsets(at_least: Mapping[int, int]) -> None:
+    """Refuse what is not the offset of an event; -1 stands before the first."""
+    for place, offset in at_least.items():
+        if type(offset) is not int or not -1 <= offset < INT64_MAX:
+            msg = f"metadata partition {place}: {offset!r} is not the offset of an event"
+            raise InvalidArgument(msg)

@@ -1,0 +1,42 @@
+"""
+Waiting until an answer is as fresh as it was asked to be, for every way in which questions come.
+
+Invariant: one question has one deadline, over everything that it waits for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from rlmm.engine.engine import Engine
+    from rlmm.metadata.ids import TopicIdPartition
+
+_LEAST_S = 0.001
+"""What is left to ask the log when all the time is used up: then it is its refusal that is told."""
+
+
+async def wait_fresh(
+    engine: Engine,
+    partitions: Collection[TopicIdPartition],
+    at_least: Mapping[int, int] | None,
+    *,
+    linearizable: bool,
+    timeout_s: float | None,
+) -> None:
+    """
+    Wait until the events at the offsets of *at_least*, by metadata partition, are applied, and with
+    *linearizable* everything that the metadata partitions of *partitions* hold by now.
+
+    Raises what the engine does. `None` for *timeout_s*: as the engine is configured.
+    """
+    loop = asyncio.get_running_loop()
+    deadline_s = loop.time() + engine.limit_s(timeout_s)
+    if at_least:
+        await engine.wait_reached(at_least, timeout_s=timeout_s)
+    if linearizable and partitions:
+        left_s = max(_LEAST_S, deadline_s - loop.time())
+        await engine.wait_current(*partitions, timeout_s=left_s)

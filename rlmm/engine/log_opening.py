@@ -1,0 +1,174 @@
+"""
+The log of an engine is opened, which a disk that hangs may hold up for ever.
+
+A log that is still being opened has a stand-in: its engine begins, says that the log is not
+reached, and where that is, and goes on as soon as it is there. Invariant: all that is taken for a
+log, its folder of snapshots included, is let go of by the stack that it was opened with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rlmm.base.folder_lock import snapshots_lock
+from rlmm.base.own_thread import in_own_thread
+from rlmm.engine.broker_watch import KnowsBrokers
+from rlmm.engine.copy_watch import KnowsCopying
+from rlmm.errors import AppendRefused, LogUnavailable
+from rlmm.log.history_reader import read_aside
+from rlmm.log.protocol import LogStatistics
+from rlmm.log.reconnect_backoff import wake
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+    from contextlib import AsyncExitStack
+
+    from rlmm.engine.plan import EnginePlan, OpenLog
+    from rlmm.errors import LogError
+    from rlmm.log.protocol import Bounds, LogIdentity, MetadataLog
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.records.record_set import RecordSet
+
+_log = logging.getLogger("rlmm.opening")
+
+
+async def open_within(
+    opened: AsyncExitStack, plan: EnginePlan, at: Callable[[str], None]
+) -> OpenLog:
+    """
+    Open the log of *plan* and hold its folder of snapshots; *opened* closes both. *at* is told what
+    is waited for, before each step.
+    """
+    held = ExitStack()
+    opened.push_async_callback(in_own_thread, "snapshots-lock", held.close)
+    at(plan.where)
+    found = await plan.open_log()
+    opened.push_async_callback(found.log.close)
+    if plan.snapshots is not None:
+        at(f"the folder of snapshots {plan.snapshots}")
+        lock = partial(held.enter_context, snapshots_lock(plan.snapshots))
+        await in_own_thread("snapshots-lock", lock)
+    return found
+
+
+class OpeningLog:
+    """A `MetadataLog` that is not reached before it is open, and then the one that was opened."""
+
+    def __init__(
+        self, opening: asyncio.Task[OpenLog], begin_s: float, what: Callable[[], str]
+    ) -> None:
+        """*opening* since *begin_s*, by the event loop's clock; *what* says what it waits for."""
+        self._opening = opening
+        self._what = what
+        self._is_told = False
+        """Whether anybody knows that it is not open: who asks first is told so at once."""
+        self._begin_s = begin_s
+
+    async def run(self) -> None:
+        """Open it, and run what runs beside it; raises what the opening fails of."""
+        found = await self._opening
+        _log.warning("it is open now, after %.0f s", self._age_s())
+        await (asyncio.Event().wait() if found.run is None else found.run())
+
+    @property
+    def trouble(self) -> str:
+        """Why it is not reached."""
+        return f"not open yet, after {self._age_s():.0f} s: waiting for {self._what()}"
+
+    def _age_s(self) -> float:
+        return asyncio.get_running_loop().time() - self._begin_s
+
+    def _found(self) -> MetadataLog | None:
+        opening = self._opening
+        if not opening.done() or opening.cancelled() or opening.exception() is not None:
+            return None
+        return opening.result().log
+
+    async def _reached(self, timeout_s: float) -> tuple[MetadataLog, float]:
+        """The log, and what is left of the time; `LogUnavailable` when it is not open by then."""
+        found = self._found()
+        if found is not None:
+            return found, timeout_s
+        loop = asyncio.get_running_loop()
+        deadline_s = loop.time() + timeout_s
+        await asyncio.wait([self._opening], timeout=timeout_s if self._is_told else 0)
+        self._is_told = True
+        found = self._found()
+        if found is None:
+            raise LogUnavailable(self.trouble)
+        return found, max(0.001, deadline_s - loop.time())
+
+    async def identity(self, *, timeout_s: float) -> LogIdentity:
+        """See `MetadataLog`."""
+        log, left_s = await self._reached(timeout_s)
+        return await log.identity(timeout_s=left_s)
+
+    async def bounds(
+        self, partitions: Collection[int], *, timeout_s: float
+    ) -> Mapping[int, Bounds | LogError]:
+        """See `MetadataLog`."""
+        try:
+            log, left_s = await self._reached(timeout_s)
+        except LogUnavailable as error:
+            return {at: LogUnavailable(f"partition {at}: {error}") for at in partitions}
+        return await log.bounds(partitions, timeout_s=left_s)
+
+    async def read(
+        self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
+    ) -> RecordSet | None:
+        """See `MetadataLog`."""
+        log, left_s = await self._reached(timeout_s)
+        return await log.read(partition, position, timeout_s=left_s, bytes_max=bytes_max)
+
+    async def read_aside(
+        self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
+    ) -> RecordSet | None:
+        """See `ReadsAside`; also for logs that are none."""
+        log, left_s = await self._reached(timeout_s)
+        return await read_aside(log, partition, position, timeout_s=left_s, bytes_max=bytes_max)
+
+    async def append(self, partition: int, value: bytes, *, timeout_s: float) -> int:
+        """See `MetadataLog`."""
+        try:
+            log, left_s = await self._reached(timeout_s)
+        except LogUnavailable as error:
+            msg = f"partition {partition}: {error}"
+            raise AppendRefused(msg) from error
+        return await log.append(partition, value, timeout_s=left_s)
+
+    async def tiered_partitions_of(
+        self, broker_id: int, *, timeout_s: float
+    ) -> frozenset[TopicIdPartition]:
+        """See `KnowsBrokers`; for logs that are one."""
+        log, left_s = await self._reached(timeout_s)
+        assert isinstance(log, KnowsBrokers), log
+        return await log.tiered_partitions_of(broker_id, timeout_s=left_s)
+
+    async def topics_not_copied(self, *, timeout_s: float) -> frozenset[str]:
+        """See `KnowsCopying`; for logs that know it."""
+        log, left_s = await self._reached(timeout_s)
+        assert isinstance(log, KnowsCopying), log
+        return await log.topics_not_copied(timeout_s=left_s)
+
+    def wake(self) -> None:
+        """See `Wakes`; also for logs that are none."""
+        found = self._found()
+        if found is not None:
+            wake(found)
+
+    def statistics(self) -> LogStatistics:
+        """See `MetadataLog`."""
+        found = self._found()
+        return LogStatistics() if found is None else found.statistics()
+
+    async def close(self) -> None:
+        """See `MetadataLog`; an opening is given up."""
+        self._opening.cancel()
+        await asyncio.wait([self._opening])
+        found = self._found()
+        if found is not None:
+            await found.close()

@@ -1,0 +1,159 @@
+"""
+Snapshots of whatever topic an engine follows now: between the pump and the snapshot folder.
+
+Pump and snapshots do not know each other. Here the states of the one are handed to the other, and
+when the topic turns out to be another one, its snapshots are, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Protocol
+
+from rlmm.base.doorbell import Doorbell
+from rlmm.base.log_context import bound
+from rlmm.errors import ConfigError, NotReady
+from rlmm.snapshot.source import Frozen
+from rlmm.snapshot.store import SnapshotStore
+from rlmm.snapshot.writer import Flushed, SnapshotWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+    from pathlib import Path
+
+    from rlmm.base.clock import Clock
+    from rlmm.errors import RlmmError
+    from rlmm.log.protocol import LogIdentity
+    from rlmm.log.replay_progress import History
+    from rlmm.metadata.shard import Shard
+    from rlmm.snapshot.atomic import SnapshotDisk
+    from rlmm.snapshot.settings import SnapshotSettings
+    from rlmm.snapshot.store import Restored, StoreStatistics
+    from rlmm.snapshot.writer import WriterStatistics
+
+_log = logging.getLogger("rlmm.keeper")
+
+
+class States(Protocol):
+    """Whoever holds the shards: the pump."""
+
+    def positions(self) -> Mapping[int, int]:
+        """Metadata partition -> position, of every state that may be kept now."""
+
+    async def freeze(self, partition: int) -> tuple[int, History, list[Callable[[], bytes]]] | None:
+        """Position, history and image parts of a state at one moment."""
+
+
+class Keeper:
+    """Keeps the states of one engine in a folder, and gives them back."""
+
+    def __init__(
+        self,
+        root: Path,
+        settings: SnapshotSettings,
+        make_shard: Callable[[int, int], Shard],
+        clock: Clock,
+        disk: SnapshotDisk,
+        set_apart: Callable[[], None],
+    ) -> None:
+        """*set_apart* takes a state that was given back out of the collector's sight."""
+        self._root = root
+        self._settings = settings
+        self._make_shard = make_shard
+        self._clock = clock
+        self._disk = disk
+        self._set_apart = set_apart
+        self._states: States | None = None
+        self._store: SnapshotStore | None = None
+        self._writer: SnapshotWriter | None = None
+        self._changed = Doorbell()
+        self._cluster_id = ""
+        self._obstacle: RlmmError = NotReady("the log has not been reached", reason="connecting")
+        """Why there is no writer, where there is none."""
+
+    def keep(self, states: States) -> None:
+        """These are the states to keep."""
+        self._states = states
+
+    def connected(self, identity: LogIdentity) -> None:
+        """The log is *identity*; from now on its snapshots are read and written."""
+        self._cluster_id = identity.cluster_id
+        try:
+            self._store = SnapshotStore(
+                self._root,
+                identity,
+                self._make_shard,
+                self._settings,
+                self._clock,
+                self._disk,
+            )
+        except ConfigError as error:
+            cluster = {"cluster_id": identity.cluster_id}
+            _log.warning("no snapshots are kept: %s", error, extra=cluster)
+            self._store = self._writer = None
+            self._obstacle = error
+        else:
+            self._writer = SnapshotWriter(self, self._store)
+        self._changed.ring()
+
+    async def run(self) -> None:
+        """Write what changes, until cancelled."""
+        while True:
+            writer = self._writer
+            if writer is None:
+                await self._changed.wait()
+                continue
+            with bound(cluster_id=self._cluster_id):
+                await self._write_with(writer)
+
+    async def _write_with(self, writer: SnapshotWriter) -> None:
+        """Write what changes, until there is another writer."""
+        async with asyncio.TaskGroup() as tasks:
+            writing = tasks.create_task(writer.run(), name="snapshots")
+            while self._writer is writer:
+                await self._changed.wait()
+            writing.cancel()
+
+    async def flush(self, partitions: Collection[int] | None = None) -> Flushed:
+        """Write what changed, now; failures are in the result, and why nothing can be written."""
+        if self._writer is None:
+            return Flushed(obstacle=self._obstacle)
+        with bound(cluster_id=self._cluster_id):
+            return await self._writer.flush(partitions)
+
+    async def restore(self, partition: int, log_start: int, next_offset: int) -> Restored | None:
+        """
+        The newest state of *partition* that is good.
+
+        Also one that the start of the log has passed: its watermarks are worth keeping.
+        """
+        del log_start
+        if self._store is None:
+            return None
+        found = await self._store.restore(partition, 0, next_offset)
+        self._set_apart()
+        return found
+
+    async def set_aside_beyond(self, partition: int, next_offset: int) -> None:
+        """The log was cut: no snapshot beyond *next_offset* is ever used again."""
+        if self._store is not None:
+            await self._store.set_aside_beyond(partition, next_offset)
+
+    def positions(self) -> Mapping[int, int]:
+        """Metadata partition -> position, of every state that may be kept now."""
+        return {} if self._states is None else self._states.positions()
+
+    async def freeze(self, partition: int) -> Frozen | None:
+        """The state of *partition* as it is at one moment."""
+        image = None if self._states is None else await self._states.freeze(partition)
+        if image is None:
+            return None
+        position, history, parts = image
+        return Frozen(partition, position, history, parts)
+
+    def statistics(self) -> tuple[StoreStatistics, WriterStatistics] | None:
+        """What was restored, and what was written; `None` while no log is known."""
+        if self._store is None or self._writer is None:
+            return None
+        return self._store.statistics(), self._writer.statistics()

@@ -1,0 +1,103 @@
+"""How an engine as a whole stands, in figures: what its parts say of themselves, put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rlmm.gate.admission import Gate
+    from rlmm.gate.state import GateState
+    from rlmm.gate.statistics import BarrierStatistics, GateStatistics, ShardGateStatistics
+    from rlmm.log.protocol import LogIdentity, LogStatistics
+    from rlmm.log.replay_progress import ReplayProgress
+    from rlmm.metadata.assignment import Assignment
+    from rlmm.metadata.shard import Shard
+    from rlmm.pump.budget import BudgetStatistics
+    from rlmm.pump.incidents import IncidentStatistics
+    from rlmm.pump.pump import Pump
+    from rlmm.pump.statistics import PumpStatistics
+    from rlmm.pump.writer import WriterStatistics
+    from rlmm.snapshot.store import StoreStatistics
+    from rlmm.snapshot.writer import WriterStatistics as SnapshotStatistics
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStatistics:
+    """How an engine stands. Costs a step for each user partition, whatever they hold."""
+
+    identity: LogIdentity | None
+    """`None` while the log is not reached."""
+    assignment: Assignment
+    pump: PumpStatistics
+    gate: GateStatistics
+    barrier: BarrierStatistics
+    writes: WriterStatistics
+    incidents: IncidentStatistics
+    memory: BudgetStatistics
+    restored: StoreStatistics | None
+    """`None` while no log is known, or where no snapshots are kept."""
+    snapshots: SnapshotStatistics | None
+    log: LogStatistics
+    """Each kind of log has figures of its own."""
+
+    @property
+    def gates(self) -> Mapping[int, GateState]:
+        """The state of each assigned metadata partition."""
+        return {place: gate.state for place, gate in self.gate.partitions.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStanding:
+    """What an engine can be asked now, and what it waits for."""
+
+    identity: LogIdentity | None
+    """`None` while the log is not reached."""
+    assignment: Assignment
+    last_trouble: str
+    """What stood in the way of reaching the log last."""
+    judged_s: float | None
+    """The pump's heartbeat, by the event loop's clock."""
+    gates: Mapping[int, ShardGateStatistics]
+    """By metadata partition, of those that are assigned."""
+    progress: Mapping[int, ReplayProgress]
+    shards: Mapping[int, Shard]
+    """The states that there are; live."""
+
+    @property
+    def places(self) -> frozenset[int]:
+        """The metadata partitions that are to be open; none while the log is not reached."""
+        if self.identity is None or self.gates:
+            return frozenset(self.gates)  # all of them are begun in one step
+        return self.assignment.metadata_partitions(self.identity.partition_count)
+
+    @property
+    def not_open(self) -> list[int]:
+        """Those of them that are not."""
+        return sorted(
+            place
+            for place in self.places
+            if place not in self.gates or self.gates[place].why is not None
+        )
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether all that is assigned is answered from; never before that is known."""
+        return self.identity is not None and self.assignment.is_known and not self.not_open
+
+
+def standing_of(pump: Pump, gate: Gate) -> EngineStanding:
+    """How the engine stands that reads by *pump* and answers by *gate*."""
+    gates = gate.statistics().partitions
+    followers = {place: pump.follower(place) for place in gates}
+    return EngineStanding(
+        pump.identity,
+        pump.assignment,
+        pump.last_trouble,
+        pump.judged_s,
+        gates,
+        {place: one.progress() for place, one in followers.items() if one is not None},
+        {place: held.shard for place, held in gate.shards().items() if held.shard is not None},
+    )

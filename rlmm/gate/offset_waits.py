@@ -1,0 +1,124 @@
+"""
+Waiting until a metadata partition is read up to an offset, without polling.
+
+Waiters stand in a heap by offset; whoever moves the position wakes those it passed. A waiter that
+is cancelled leaves nothing behind and disturbs no other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from heapq import heapify, heappop, heappush
+from itertools import count
+
+from rlmm.errors import Unresolved
+from rlmm.gate.statistics import BarrierStatistics
+
+_Waiter = tuple[int, int, "asyncio.Future[None]"]
+"""Offset, order of arrival, who waits."""
+
+
+class _Line:
+    """Who waits for one metadata partition, and how many of them have left since."""
+
+    __slots__ = ("left", "waiters")
+
+    def __init__(self) -> None:
+        self.waiters: list[_Waiter] = []
+        """A heap; who has left stays in it until his turn comes, or until half of all have left."""
+        self.left = 0
+
+
+class Barrier:
+    """Positions that somebody waits for, of all metadata partitions of one engine."""
+
+    def __init__(self) -> None:
+        self._lines: dict[int, _Line] = {}
+        self._arrivals = count()
+        self.waiting = 0
+        """How many wait now."""
+        self._released = self._timed_out = self._cancelled = self._failed = 0
+        self.refused = 0
+        """How many were not let in; counted by who does not let them in."""
+
+    async def wait(
+        self, partition: int, next_offset: int, *, deadline_s: float | None = None
+    ) -> None:
+        """
+        Wait for `advance` past all offsets below *next_offset*, or for the error of `fail`.
+
+        Raises `TimeoutError` at *deadline_s*, by the event loop's clock. The caller looks at the
+        position first, without an `await` in between.
+        """
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        line = self._lines.setdefault(partition, _Line())
+        heappush(line.waiters, (next_offset, next(self._arrivals), waiter))
+        self.waiting += 1
+        try:
+            async with asyncio.timeout_at(deadline_s):
+                await waiter
+            self._released += 1
+        except TimeoutError:
+            self._timed_out += 1
+            raise
+        except asyncio.CancelledError:
+            self._cancelled += 1
+            raise
+        except Unresolved:
+            self._failed += 1
+            raise
+        finally:
+            self.waiting -= 1
+            if waiter.cancelled():
+                self._leave(partition)
+
+    def advance(self, partition: int, position: int) -> None:
+        """Everything below *position* is applied."""
+        line = self._lines.get(partition)
+        if line is None:
+            return
+        waiters = line.waiters
+        while waiters and waiters[0][0] <= position:
+            _, _, waiter = heappop(waiters)
+            if waiter.done():
+                line.left -= 1
+            else:
+                waiter.set_result(None)
+        if not waiters:
+            del self._lines[partition]
+
+    def fail(self, partition: int, error: type[Unresolved], message: str) -> None:
+        """The position that somebody waits for may never come."""
+        line = self._lines.pop(partition, None)
+        for _, _, waiter in () if line is None else line.waiters:
+            if not waiter.done():
+                waiter.set_exception(error(message))
+
+    def fail_all(self, error: type[Unresolved], message: str) -> None:
+        """As `fail`, for every metadata partition."""
+        for partition in list(self._lines):
+            self.fail(partition, error, message)
+
+    def statistics(self) -> BarrierStatistics:
+        """Who waits, and how the others ended."""
+        return BarrierStatistics(
+            self.waiting,
+            self._released,
+            self._timed_out,
+            self._cancelled,
+            self._failed,
+            self.refused,
+        )
+
+    def _leave(self, partition: int) -> None:
+        """Somebody waits no more. Costs little on average, however many wait or leave."""
+        line = self._lines.get(partition)
+        if line is None:
+            return
+        line.left += 1
+        if line.left * 2 >= len(line.waiters):
+            line.waiters = [entry for entry in line.waiters if not entry[2].done()]
+            heapify(line.waiters)
+            line.left = 0
+            if not line.waiters:
+                del self._lines[partition]

@@ -1,0 +1,86 @@
+"""
+Who may ask what. What is not opened by a setting is closed.
+
+Who shows a token, or a certificate that has a name here, is known by it. Who shows nothing may read
+only where a setting says so and nobody from another machine can come: the address that is listened
+to decides, and not the one that a request comes from, which a proxy on this machine would lend to
+everybody.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rlmm.access.peer_credentials import is_loopback, tcp_peer
+from rlmm.access.roles import Client, Role
+from rlmm.errors import NotPermitted
+from rlmm.http.settings import LocalRole
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from rlmm.access.authentication import Door
+    from rlmm.http.settings import HttpSettings
+
+LOCAL: Final = Client("this-machine", Role.READER, is_limited=False)
+"""Who comes from this machine without a token."""
+_FORWARDED: Final = ("Forwarded", "X-Forwarded-For", "X-Real-IP", "Via")
+_LOCAL_NAMES: Final = {"localhost", "127.0.0.1", "::1"}
+
+
+class Entry:
+    """Tells who has sent a request, and refuses who may not."""
+
+    def __init__(self, door: Door, settings: HttpSettings) -> None:
+        self._door = door
+        self._settings = settings
+        self.is_local = False
+        """Whether nobody from another machine can come; told by who listens."""
+
+    def identify(self, request: web.Request) -> Client:
+        """Who has sent *request*; raises `NotPermitted` where nobody knows."""
+        transport = request.transport
+        if transport is None:
+            raise NotPermitted("the connection is gone")
+        token = _token(request)
+        peer = tcp_peer(transport)
+        if token is None and not peer.client_names and self._may_be_anonymous(request):
+            return LOCAL
+        return self._door.identify(peer, token)
+
+    def admit(self, client: Client) -> None:
+        """
+        Let a known client ask once more; raises `NotPermitted` for who speaks for one broker, which
+        is answered for what it was given and not by HTTP, and `TooBusy` for who asks too often.
+        """
+        client.require_broker(None)
+        meter = self._door.limits.meter(client)
+        if meter is not None:
+            meter()
+
+    def _may_be_anonymous(self, request: web.Request) -> bool:
+        transport = request.transport
+        assert transport is not None
+        return (
+            self._settings.local_role is LocalRole.READER
+            and self.is_local
+            and is_loopback(transport.get_extra_info("peername"))
+            and not any(name in request.headers for name in _FORWARDED)
+            # A page of the web that gives its own name to this address has that name here.
+            and _host_of(request) in _LOCAL_NAMES
+        )
+
+
+def _token(request: web.Request) -> str | None:
+    said = request.headers.get("Authorization")
+    if said is None:
+        return None
+    scheme, _, token = said.strip().partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise NotPermitted("a token is shown as Authorization: Bearer TOKEN")
+    return token.strip()
+
+
+def _host_of(request: web.Request) -> str:
+    host = request.host.rpartition("]")[0].lstrip("[") or request.host.partition(":")[0]
+    return host.lower()

@@ -1,0 +1,180 @@
+"""
+Every question of `/v1` that has one short answer: from parameters to the view that answers it.
+
+What has to be fresh waits first; nothing is awaited between admission and answer, as for every
+other client. Long listings are in `rlmm.http.streaming`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from rlmm.access.roles import Role
+from rlmm.engine import freshness
+from rlmm.errors import InvalidArgument, NotReady, RlmmError
+from rlmm.http.parameters import partition_of, segment_id_of
+from rlmm.http.refusals import error_view
+from rlmm.views.segment import partition_delete_view, segment_view
+from rlmm.views.status import engine_view
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from rlmm.access.roles import Client
+    from rlmm.engine.engine import Engine
+    from rlmm.gate.reads import Lookup, Reads
+    from rlmm.http.settings import HttpSettings
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.metrics.served_state import Sources
+    from rlmm.views.values import View
+
+Values = "Mapping[str, Any]"
+
+
+def reads_of(engine: Engine, client: Client) -> Reads:
+    """The questions that *client* may ask: an administrator about all that is stored."""
+    return engine.reads.of_everyone() if client.role is Role.ADMIN else engine.reads
+
+
+def timeout_s_of(values: Mapping[str, Any], settings: HttpSettings) -> float | None:
+    """How long the answer may wait; `None`: as the engine is configured."""
+    timeout_ms = values.get("timeout_ms")
+    if timeout_ms is None:
+        return None
+    if timeout_ms > settings.wait_timeout_ms_max:
+        msg = f"timeout_ms is at most {settings.wait_timeout_ms_max}, got {timeout_ms}"
+        raise InvalidArgument(msg)
+    return float(timeout_ms) / 1_000
+
+
+async def wait_fresh(
+    engine: Engine,
+    partitions: Collection[TopicIdPartition],
+    values: Mapping[str, Any],
+    settings: HttpSettings,
+) -> None:
+    """Wait until everything is applied that the answer has to show."""
+    await freshness.wait_fresh(
+        engine,
+        partitions,
+        values.get("at_least"),
+        linearizable=values.get("linearizable", False),
+        timeout_s=timeout_s_of(values, settings),
+    )
+
+
+def _segment_or_none(found: SegmentMetadata | None) -> View:
+    return {"segment": None if found is None else segment_view(found)}
+
+
+def segment(reads: Reads, values: Mapping[str, Any]) -> View:
+    """The segment of an id."""
+    return _segment_or_none(reads.segment(segment_id_of(values)))
+
+
+def segment_for(reads: Reads, values: Mapping[str, Any]) -> View:
+    """The segment that holds an offset."""
+    found = reads.segment_for(partition_of(values), values["epoch"], values["offset"])
+    return _segment_or_none(found)
+
+
+def next_segment_with_txn_index(reads: Reads, values: Mapping[str, Any]) -> View:
+    """The next segment that may have aborted records."""
+    return _segment_or_none(
+        reads.next_segment_with_txn_index(
+            partition_of(values), values["epoch"], values["offset"]
+        )
+    )  # fmt: skip
+
+
+def highest_offset(reads: Reads, values: Mapping[str, Any]) -> View:
+    """The largest offset that was copied."""
+    return {"highest_offset": reads.highest_offset(partition_of(values), values["epoch"])}
+
+
+def size(reads: Reads, values: Mapping[str, Any]) -> View:
+    """Bytes of all segments."""
+    partition, epoch = partition_of(values), values.get("epoch")
+    found = reads.size(partition) if epoch is None else reads.size_of_epoch(partition, epoch)
+    return {"size_bytes": found}
+
+
+def partition_delete(reads: Reads, values: Mapping[str, Any]) -> View:
+    """How far the deletion of a user partition is."""
+    found = reads.partition_delete(partition_of(values))
+    return {"partition_delete": None if found is None else partition_delete_view(found)}
+
+
+QUESTIONS: Mapping[str, Callable[[Reads, Mapping[str, Any]], View]] = {
+    "segment": segment,
+    "segment-for": segment_for,
+    "next-segment-with-txn-index": next_segment_with_txn_index,
+    "highest-offset": highest_offset,
+    "size": size,
+    "partition-delete": partition_delete,
+}
+"""What is asked about one user partition, by the last word of its path."""
+
+
+async def segments_for(
+    engine: Engine,
+    reads: Reads,
+    lookups: list[Lookup],
+    values: Mapping[str, Any],
+    settings: HttpSettings,
+) -> View:
+    """An answer to each look-up, in their order: a segment, none, or an error."""
+    await wait_fresh(engine, {partition for partition, _, _ in lookups}, values, settings)
+    answers: list[View] = []
+    for found in reads.segments_for(lookups):
+        if isinstance(found, RlmmError):
+            answers.append({"error": error_view(found)})
+        else:
+            answers.append(_segment_or_none(found))
+    return {"answers": answers}
+
+
+async def ready(
+    engine: Engine, reads: Reads, values: Mapping[str, Any], settings: HttpSettings
+) -> View:
+    """Whether questions about a user partition are answered, now or within a time."""
+    partition, timeout_s = partition_of(values), timeout_s_of(values, settings)
+    is_ready = reads.is_ready(partition)
+    if not is_ready and timeout_s:
+        try:
+            await engine.wait_ready(partition, timeout_s=timeout_s)
+        except NotReady:
+            return {"is_ready": False}
+        is_ready = reads.is_ready(partition)
+    return {"is_ready": is_ready}
+
+
+def read_token(engine: Engine) -> View:
+    """The offset of the last event applied, by metadata partition."""
+    token = engine.read_token()
+    return {
+        "read_token": {str(place): offset for place, offset in token.items()},
+        "at_least": ",".join(f"{place}:{offset}" for place, offset in sorted(token.items())),
+    }
+
+
+def status(sources: Sources, cluster: str | None) -> View:
+    """How the process, and one engine of it or all of them, stand."""
+    process = sources.process
+    now_s, now_ms = asyncio.get_running_loop().time(), sources.now_ms()
+    if process is None:
+        raise NotReady("the service is only starting", reason="connecting")
+    names = list(process.engines) if cluster is None else [sources.engine(cluster)[0]]
+    return {
+        "is_ready": sources.standing().is_ready,
+        "clusters": [
+            {
+                "cluster": name,
+                **engine_view(process.engines[name].statistics(), now_s=now_s, now_ms=now_ms),
+            }
+            for name in names
+        ],
+        **({} if cluster is not None else {"process": sources.process_view(now_s)}),
+    }

@@ -1,0 +1,222 @@
+"""
+What would be left of the metadata topic at each feature level of KIP-1266, before anyone turns it
+on: the cleaner is played through on the real records, and what is left is replayed as a broker
+would.
+
+A record of a live segment that the cleaner takes is a segment that no broker finds any more. The
+log is read twice for each level; nothing is held but the last offset of each key and the two
+states. What depends on a clock, segments of the log that are not yet rolled and tombstones that are
+not yet gone, is taken as it will be in the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from rlmm.inspection.log_cleaner import Cleaner, KeyMaker, Keys
+from rlmm.inspection.replay import Bound, Replay
+from rlmm.metadata.python_shard import PythonShard
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from rlmm.inspection.event_record import Happened
+    from rlmm.inspection.replay import Progress, ReadableLog
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.metadata.shard import Shard
+
+FOR_EVER = -1
+"""As Kafka says that nothing is ever too old."""
+
+
+class Effect(StrEnum):
+    """What became of a segment when the cleaner was over the log."""
+
+    LOST = "lost"
+    """It is there, and would not be known any more."""
+    CHANGED = "changed"
+    """It would be known in another state, or with other fields."""
+    RESURRECTED = "resurrected"
+    """It is deleted, and would be there again."""
+
+
+class Outlook(StrEnum):
+    """What to do about a level."""
+
+    SAFE = "safe"
+    WAIT = "wait"
+    """Safe once the records that stand in the way are too old to matter; `wait_until_ms`."""
+    UNSAFE = "unsafe"
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What is turned on: a feature level, and which keys the records are taken to have."""
+
+    number: int
+    keys: Keys
+    policy: str
+    """`cleanup.policy`, as that level sets it."""
+
+
+LEVELS = (
+    Level(0, Keys.AS_WRITTEN, "delete"),
+    Level(1, Keys.AS_WRITTEN, "compact,delete"),
+    Level(2, Keys.AS_WRITTEN, "compact"),
+    Level(2, Keys.PER_OFFSET, "compact"),
+    Level(2, Keys.PER_STATE, "compact"),
+)
+"""The three levels on the topic as it is, and the last with the keys of each proposal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Harm:
+    """One segment that would not be what it is."""
+
+    metadata_partition: int
+    segment: SegmentMetadata
+    """As it is now; where it is resurrected, as it would be."""
+    effect: Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """What a level would leave of one metadata partition."""
+
+    metadata_partition: int
+    level: Level
+    records: int
+    kept: int
+    without_key: int
+    """Records without a key that the cleaner would take."""
+    harms: tuple[Harm, ...]
+    outlook: Outlook
+    wait_until_ms: int | None = None
+
+    @property
+    def lost(self) -> int:
+        """Segments that would be lost."""
+        return sum(harm.effect is Effect.LOST for harm in self.harms)
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """What the rehearsal goes by, of the metadata topic and the clock."""
+
+    now_ms: int
+    retention_ms: int = FOR_EVER
+    bound: Bound = field(default_factory=Bound)
+    """Up to where its records count."""
+
+
+async def rehearse(
+    log: ReadableLog,
+    place: int,
+    level: Level,
+    topic: Topic,
+    *,
+    timeout_s: float,
+    progress: Progress | None = None,
+) -> Rehearsed:
+    """What *level* would leave of metadata partition *place*."""
+    maker, first = KeyMaker(level.keys), Replay(log, place, topic.bound, timeout_s=timeout_s)
+    cleaner, records = Cleaner(_INT64_MAX if level.number else 0), 0
+    reach_ms = _reach_ms(level, topic)
+    async for happened in _all(first, progress):
+        records += happened.next_offset - happened.offset
+        if level.number and _is_reached(happened, reach_ms):
+            cleaner.see(happened, maker.key_of(happened))
+    left, kept = PythonShard(place), 0
+    maker = KeyMaker(level.keys)
+    second = Replay(log, place, Bound({place: first.end - 1}), timeout_s=timeout_s)
+    async for happened in _all(second, progress):
+        if _is_kept(happened, level, topic, cleaner, maker, reach_ms):
+            kept += happened.next_offset - happened.offset
+            if happened.event is not None:
+                left.apply_event(happened.event, happened.offset)
+    harms = tuple(_harms(first.shard, left))
+    until_ms = _wait_until_ms(level, topic, cleaner)
+    outlook = Outlook.SAFE if not harms else Outlook.UNSAFE
+    if harms and until_ms is not None:
+        outlook = Outlook.WAIT
+    return Rehearsed(
+        place, level, records, kept, cleaner.without_key, harms, outlook,
+        until_ms if outlook is Outlook.WAIT else None,
+    )  # fmt: skip
+
+
+def _reach_ms(level: Level, topic: Topic) -> int | None:
+    """
+    The time up to which the cleaner may go, None for any: level 1 keeps it away from what is
+    younger than the retention.
+    """
+    if level.number != 1:
+        return None
+    return _BEFORE_ALL_TIME if topic.retention_ms < 0 else topic.now_ms - topic.retention_ms
+
+
+def _is_reached(happened: Happened, reach_ms: int | None) -> bool:
+    return reach_ms is None or happened.timestamp_ms <= reach_ms
+
+
+def _is_kept(
+    happened: Happened,
+    level: Level,
+    topic: Topic,
+    cleaner: Cleaner,
+    maker: KeyMaker,
+    reach_ms: int | None,
+) -> bool:
+    deletes = "delete" in level.policy and topic.retention_ms >= 0
+    if deletes and 0 <= happened.timestamp_ms < topic.now_ms - topic.retention_ms:
+        return False
+    if not level.number or not _is_reached(happened, reach_ms):
+        return True
+    return cleaner.keeps(happened, maker.key_of(happened))
+
+
+def _wait_until_ms(level: Level, topic: Topic, cleaner: Cleaner) -> int | None:
+    """
+    When the youngest record without a key is older than the retention: what it tells of is then
+    deleted, where no user topic is kept for longer than the metadata.
+    """
+    if level.number < 2 or level.keys is not Keys.AS_WRITTEN or topic.retention_ms < 0:
+        return None
+    youngest_ms = cleaner.last_without_key_ms
+    return None if youngest_ms is None else youngest_ms + topic.retention_ms
+
+
+async def _all(replay: Replay, progress: Progress | None) -> AsyncIterator[Happened]:
+    async for chunk in replay.chunks():
+        for happened in chunk.happened():
+            yield happened
+        if progress is not None:
+            progress(chunk.record_set.partition, chunk.next_offset, replay.end)
+
+
+def _harms(whole: Shard, left: Shard) -> list[Harm]:
+    """Segments that differ, by user partition and start offset."""
+    place, harms = whole.partition, []
+    for partition in {*whole.partitions(), *left.partitions()}:
+        now = {one.id: one for one in whole.segments(partition)}
+        then = {one.id: one for one in left.segments(partition)}
+        for one in now.values():
+            other = then.get(one.id)
+            if other != one:
+                effect = Effect.LOST if other is None else Effect.CHANGED
+                harms.append(Harm(place, one, effect))
+        harms += [
+            Harm(place, one, Effect.RESURRECTED) for one in then.values() if one.id not in now
+        ]
+    return sorted(harms, key=_in_order)
+
+
+def _in_order(harm: Harm) -> tuple[str, int, int]:
+    partition = harm.segment.id.partition
+    return partition.topic, partition.partition, harm.segment.start_offset
+
+
+_INT64_MAX = 2**63 - 1
+_BEFORE_ALL_TIME = -(2**63)

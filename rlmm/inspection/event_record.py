@@ -1,0 +1,127 @@
+"""One record of the metadata topic with its place, its time and what became of it. Pure."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from rlmm.inspection.record_set_bounds import judged_batches
+from rlmm.metadata.decoding import decode
+from rlmm.metadata.events import PartitionDelete, SegmentSnapshot, SegmentUpdate
+from rlmm.metadata.opened import INFLATED_BYTES_MAX
+from rlmm.metadata.segment import SegmentMetadata
+from rlmm.metadata.verdicts import APPLIED, Undecodable, UndecodableReason
+from rlmm.records.damage import DamagedBatch, DamagedRecords
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from rlmm.metadata.events import Event
+    from rlmm.metadata.ids import TopicIdPartition, Uuid
+    from rlmm.metadata.report import Entry
+    from rlmm.metadata.verdicts import Verdict
+    from rlmm.records.record_set import RecordSet
+    from rlmm.records.records import Record
+
+    Wanted = Callable[[bytes], bool]
+    """Whether a record is worth decoding, by the bytes of its value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """
+    One record, or all that was lost in a damaged batch: [offset, next_offset).
+
+    *event* is None where the value could not be understood; *verdict* is then `Undecodable`, and
+    *value* has the bytes, of the whole batch where that is damaged.
+    """
+
+    metadata_partition: int
+    offset: int
+    next_offset: int
+    timestamp_ms: int
+    """When it was written, as the record says; -1 where it does not."""
+    event: Event | None
+    verdict: Verdict
+    value: bytes | None
+    """None for a tombstone."""
+    key: bytes | None = None
+    """Kafka writes none so far."""
+
+    @property
+    def partition(self) -> TopicIdPartition | None:
+        """The user partition that it is about, where it says one."""
+        match self.event:
+            case SegmentMetadata() | SegmentUpdate():
+                return self.event.id.partition
+            case PartitionDelete():
+                return self.event.partition
+        return None
+
+    @property
+    def segment(self) -> Uuid | None:
+        """The segment that it is about, where it says one."""
+        match self.event:
+            case SegmentMetadata() | SegmentUpdate():
+                return self.event.id.uuid
+            case SegmentSnapshot():
+                return self.event.uuid
+        return None
+
+
+def happened_in(
+    record_set: RecordSet,
+    position: int,
+    next_offset: int,
+    entries: Mapping[int, Entry],
+    wanted: Wanted | None = None,
+) -> Iterator[Happened]:
+    """
+    What happened in *record_set* at offsets [position, next_offset), in order.
+
+    *entries* are those of the engine's report, by offset: what is not in there was applied. Control
+    records happen to nobody and are left out. Of records whose bytes are not *wanted* nothing is
+    decoded, and nothing told; what was lost is told always.
+    """
+    place = record_set.partition
+    lost = [one for one in entries.values() if _is_lost(one)]
+    told = deque(sorted(lost, key=attrgetter("offset")))
+    for batch in judged_batches(record_set, position):
+        if isinstance(batch, DamagedBatch) or batch.is_control:
+            continue
+        if batch.base_offset >= next_offset:
+            break
+        for record in batch.records(inflated_bytes_max=INFLATED_BYTES_MAX):
+            if isinstance(record, DamagedRecords) or not position <= record.offset < next_offset:
+                continue
+            while told and told[0].offset < record.offset:
+                yield _lost(place, told.popleft())
+            if wanted is None or (record.value is not None and wanted(record.value)):
+                yield _of(place, record, entries.get(record.offset))
+    for one in told:
+        yield _lost(place, one)
+
+
+def _is_lost(entry: Entry) -> bool:
+    """Whether it stands for what lies in a damaged batch, and so for no record of its own."""
+    verdict = entry.verdict
+    return isinstance(verdict, Undecodable) and verdict.reason is UndecodableReason.DAMAGED_BATCH
+
+
+def _of(place: int, record: Record, entry: Entry | None) -> Happened:
+    decoded = decode(record.value)
+    verdict = APPLIED if entry is None else entry.verdict
+    event = None if isinstance(decoded, Undecodable) else decoded
+    if event is None and entry is None:
+        assert isinstance(decoded, Undecodable), record
+        verdict = decoded
+    return Happened(
+        place, record.offset, record.offset + 1, record.timestamp_ms, event, verdict,
+        record.value, record.key,
+    )  # fmt: skip
+
+
+def _lost(place: int, entry: Entry) -> Happened:
+    return Happened(place, entry.offset, entry.next_offset, -1, None, entry.verdict, entry.value)

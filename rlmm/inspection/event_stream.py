@@ -1,0 +1,192 @@
+"""
+Events of several metadata partitions as one stream: in the order of their records' times as far as
+each log has it, and then, where that is wanted, as they come.
+
+Each partition is read only as fast as its events are taken, a piece at a time, so that what is held
+does not grow with the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, aclosing
+from heapq import heapify, heappop, heapreplace
+from typing import TYPE_CHECKING, Protocol
+
+from rlmm.base.backoff import RETRY, Backoff
+from rlmm.errors import LogError, LogTruncated, LogUnavailable, NotReady
+from rlmm.inspection.log_scan import Scan
+from rlmm.inspection.replay import READ_BYTES, Bound, Replay
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+
+    from rlmm.inspection.event_record import Happened
+    from rlmm.inspection.replay import Progress, ReadableLog
+
+HELD_BYTES = 16 * 1024 * 1024
+"""Of the log that is held at a time, for all metadata partitions together."""
+LOOK_S = 1.0
+"""How often is looked whether any of several metadata partitions has grown: with one question."""
+POLL_S = 30.0
+"""How long the log is asked to wait for more of a single one."""
+AWAY_S = 60.0
+"""How long a log may be away while it is followed."""
+
+
+class Reader(Protocol):
+    """One metadata partition, read as far as it was told; it can read on."""
+
+    @property
+    def position(self) -> int:
+        """Next offset to read."""
+        ...
+
+    @property
+    def log_start(self) -> int:
+        """Where its log began, once it was read."""
+        ...
+
+    def happened(self) -> AsyncIterator[Happened]:
+        """What happened up to the bound."""
+        ...
+
+    def go_on(self) -> None:
+        """Read on with the next `happened`, to the end that the log has then."""
+        ...
+
+
+class Replayed:
+    """A `Reader` that knows what became of each event."""
+
+    def __init__(self, replay: Replay, place: int, progress: Progress | None = None) -> None:
+        self._replay = replay
+        self._place = place
+        self._progress = progress
+
+    @property
+    def position(self) -> int:
+        """See `Reader`."""
+        return self._replay.shard.position
+
+    @property
+    def log_start(self) -> int:
+        """See `Reader`."""
+        return self._replay.log_start
+
+    async def happened(self) -> AsyncIterator[Happened]:
+        """See `Reader`."""
+        async for chunk in self._replay.chunks():
+            if self._progress is not None:
+                self._progress(self._place, self.position, self._replay.end)
+            for one in chunk.happened():
+                yield one
+
+    def go_on(self) -> None:
+        """See `Reader`."""
+        self._replay.go_on(Bound())
+
+
+def readers_of(
+    log: ReadableLog, bounds: Mapping[int, Bound], *, timeout_s: float,
+    firsts: Mapping[int, int] | None = None, progress: Progress | None = None,
+) -> dict[int, Reader]:  # fmt: skip
+    """
+    What reads each metadata partition up to its bound. With *firsts* none knows what became of an
+    event, and each begins with the offset that is said there, if one is.
+    """
+    bytes_max = min(READ_BYTES, max(64 * 1024, HELD_BYTES // max(1, len(bounds))))
+    if firsts is None:
+        return {
+            place: Replayed(
+                Replay(log, place, bound, timeout_s=timeout_s, bytes_max=bytes_max),
+                place, progress,
+            )
+            for place, bound in bounds.items()
+        }  # fmt: skip
+    return {
+        place: Scan(
+            log, place, bound, timeout_s=timeout_s, first=firsts.get(place), bytes_max=bytes_max
+        )
+        for place, bound in bounds.items()
+    }
+
+
+async def merged(streams: Sequence[AsyncGenerator[Happened]]) -> AsyncGenerator[Happened]:
+    """
+    Of all streams the next one is that with the lowest time; each stays in its own order. All are
+    closed.
+    """
+    async with AsyncExitStack() as stack:
+        heads: list[tuple[int, int, Happened]] = []
+        for number, stream in enumerate(streams):
+            await stack.enter_async_context(aclosing(stream))
+            first = await anext(stream, None)
+            if first is not None:
+                heads.append((first.timestamp_ms, number, first))
+        heapify(heads)
+        while heads:
+            _, number, one = heads[0]
+            yield one
+            following = await anext(streams[number], None)
+            if following is None:
+                heappop(heads)
+            else:
+                heapreplace(heads, (following.timestamp_ms, number, following))
+
+
+async def followed(
+    log: ReadableLog,
+    readers: Mapping[int, Reader],
+    *,
+    timeout_s: float,
+    look_s: float | None = None,
+) -> AsyncGenerator[Happened]:
+    """
+    What is appended behind where *readers* stand, as it comes; ends by being closed, or with what
+    the log raises. One that is away is waited for, `AWAY_S` long.
+    """
+    pause_s = LOOK_S if look_s is None else look_s
+    now = asyncio.get_running_loop().time
+    backoff, heard_s = Backoff(RETRY, now), now()
+    for reader in readers.values():
+        reader.go_on()
+    while True:
+        try:
+            for place in await _grown(log, readers, timeout_s, pause_s):
+                async for one in readers[place].happened():
+                    yield one
+                readers[place].go_on()
+            backoff.succeeded()
+            heard_s = now()
+        except (LogUnavailable, NotReady):
+            if now() - heard_s > AWAY_S:
+                raise
+            await asyncio.sleep(backoff.failed())
+
+
+async def _grown(
+    log: ReadableLog, readers: Mapping[int, Reader], timeout_s: float, look_s: float
+) -> list[int]:
+    """Those with something to read, after waiting for it; perhaps none yet."""
+    if len(readers) == 1:
+        ((place, reader),) = readers.items()
+        found = await log.read(place, reader.position, timeout_s=POLL_S, bytes_max=1)
+        return [] if found is None else [place]
+    bounds = await log.bounds(list(readers), timeout_s=timeout_s)
+    grown: list[int] = []
+    for place, reader in readers.items():
+        bound = bounds[place]
+        if isinstance(bound, LogError):
+            raise bound
+        if bound.next_offset < reader.position:
+            msg = (
+                f"metadata partition {place}: offset {reader.position} was reached, and the log "
+                f"ends before {bound.next_offset} now: what was told of it is not true any more"
+            )
+            raise LogTruncated(msg, bound.log_start, bound.next_offset)
+        if bound.next_offset > reader.position:
+            grown.append(place)
+    if not grown:
+        await asyncio.sleep(look_s)
+    return grown

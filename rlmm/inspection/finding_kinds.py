@@ -1,0 +1,34 @@
+"""
+Every kind of finding there is, by the command that looks for it. Pure.
+
+Codes are an interface: each stands for one meaning for ever, whoever finds it. `explain`, `check`
+and `support-bundle` tell of others' kinds as well.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Final
+
+from rlmm.findings import tier_findings as tier_kinds
+from rlmm.inspection import check_thresholds as watchdog
+from rlmm.inspection import doctor_findings as doctor_kinds
+from rlmm.inspection import explain_findings as explain_kinds
+from rlmm.inspection import late_finishes, preflight, stuck
+from rlmm.inspection import verify as verifying
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rlmm.findings.finding import Kind
+
+BY_COMMAND: Final[Mapping[str, tuple[Kind, ...]]] = {
+    "verify": (*verifying.KINDS, *late_finishes.KINDS),
+    "stuck": stuck.KINDS,
+    "explain": explain_kinds.KINDS,
+    "doctor": doctor_kinds.KINDS,
+    "check": watchdog.KINDS,
+    "preflight": preflight.KINDS,
+    **tier_kinds.KINDS_BY_COMMAND,
+}
+KINDS: Final = tuple(chain.from_iterable(BY_COMMAND.values()))

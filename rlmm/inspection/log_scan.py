@@ -1,0 +1,191 @@
+"""
+Looking through the log for what is sought, without making a state of it: which metadata partitions
+have anything about a segment, or a user partition, whose place nobody knows.
+
+Bytes are searched before anything is decoded, so this is several times as fast as a replay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rlmm.errors import LogError, LogTruncated, NotReady
+from rlmm.inspection.event_record import happened_in
+from rlmm.inspection.record_set_bounds import cut_of, judged_batches
+from rlmm.inspection.replay import READ_BYTES, Bound
+from rlmm.metadata.opened import INFLATED_BYTES_MAX
+from rlmm.metadata.report import Entry
+from rlmm.metadata.verdicts import Undecodable, UndecodableReason
+from rlmm.pump.damage_skipping import offset_behind
+from rlmm.records.batch import Batch, walk
+from rlmm.records.compression import Compression
+from rlmm.records.damage import DamagedBatch, DamagedRecords
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import AsyncIterator
+
+    from rlmm.inspection.event_record import Happened, Wanted
+    from rlmm.inspection.history import Sought
+    from rlmm.inspection.replay import Progress, ReadableLog
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.records.record_set import RecordSet
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A metadata partition that has something about what is sought."""
+
+    metadata_partition: int
+    partition: TopicIdPartition | None
+    """The user partition of the first event about it; None where nobody understands any."""
+
+
+class Scan:
+    """
+    One metadata partition, read without being applied; `position` is how far. Read by one task at a
+    time.
+    """
+
+    def __init__(
+        self, log: ReadableLog, place: int, bound: Bound, *, timeout_s: float,
+        first: int | None = None, bytes_max: int = READ_BYTES,
+    ) -> None:  # fmt: skip
+        """*first* is the offset to begin with; else it is where the log begins."""
+        self._log = log
+        self._place = place
+        self._bound = bound
+        self._timeout_s = timeout_s
+        self._bytes_max = bytes_max
+        self._must_go_on = False
+        self.position = 0 if first is None else first
+        self.end = 0
+        self.log_start = 0
+
+    def go_on(self) -> None:
+        """
+        Read on with the next `record_sets`, to the end that the log has then; these raise
+        `LogTruncated` where the log does not reach back to where it stands.
+        """
+        self._bound, self._must_go_on = Bound(), True
+
+    async def record_sets(self) -> AsyncIterator[tuple[RecordSet, int, int]]:
+        """Each record set with the offsets [first, stop) of it that count."""
+        found = (await self._log.bounds([self._place], timeout_s=self._timeout_s))[self._place]
+        if isinstance(found, LogError):
+            raise found
+        self.log_start, self.end = found.log_start, found.next_offset
+        if self._must_go_on and self.log_start > self.position:
+            msg = (
+                f"metadata partition {self._place}: offset {self.position} is reached, and the log "
+                f"begins at {self.log_start}: what is between is gone"
+            )
+            raise LogTruncated(msg, self.log_start, self.end)
+        self.position = max(self.position, self.log_start)
+        last = self._bound.offsets.get(self._place)
+        if last is not None:
+            self.end = min(self.end, last + 1)
+        while self.position < self.end:
+            record_set = await self._log.read(
+                self._place, self.position, timeout_s=self._timeout_s, bytes_max=self._bytes_max
+            )
+            if record_set is None or record_set.next_offset is None:
+                msg = f"metadata partition {self._place}: nothing came in {self._timeout_s:g} s"
+                raise NotReady(
+                    msg,
+                    reason="behind", metadata_partition=self._place,
+                    position=self.position, target=self.end,
+                )  # fmt: skip
+            cut = cut_of(record_set, self.position, self.end, self._bound.time_ms)
+            first, stop = self.position, record_set.next_offset if cut is None else cut.offset
+            self.position = max(first, stop)
+            if cut is not None:
+                self.end = self.position
+            yield record_set, first, stop
+            await asyncio.sleep(0)
+
+    async def happened(self) -> AsyncIterator[Happened]:
+        """
+        Every record. No state is made, so whatever can be understood is said to be applied.
+        """
+        async for record_set, first, stop in self.record_sets():
+            for one in happened_in(record_set, first, stop, lost_in(record_set, first, stop)):
+                yield one
+
+
+def lost_in(record_set: RecordSet, first: int, stop: int) -> dict[int, Entry]:
+    """What of the offsets [first, stop) cannot be trusted, as the engine would report it."""
+    found: dict[int, Entry] = {}
+    position = first
+    for batch in judged_batches(record_set, first):
+        if position >= stop:
+            break
+        if isinstance(batch, DamagedBatch):
+            behind = offset_behind(record_set, batch, position)
+            begin, position = position, stop if behind is None else min(behind, stop)
+            detail = f"{batch.reason}: {batch.detail}"
+            data = record_set.data[batch.start : batch.stop]
+            _lose(found, begin, position, detail, data)
+            continue
+        for record in batch.records(inflated_bytes_max=INFLATED_BYTES_MAX):
+            if isinstance(record, DamagedRecords):
+                begin, end = max(position, record.first_offset), min(record.next_offset, stop)
+                detail = f"{record.reason}: {record.detail}"
+                _lose(found, begin, end, detail, record_set.data[batch.start : batch.stop])
+        position = batch.next_offset
+    return found
+
+
+def _lose(found: dict[int, Entry], begin: int, end: int, detail: str, data: bytes) -> None:
+    if begin < end:
+        verdict = Undecodable(UndecodableReason.DAMAGED_BATCH, detail)
+        found[begin] = Entry(begin, end, verdict, value=data)
+
+
+async def find_mention(
+    log: ReadableLog, place: int, sought: Sought, bound: Bound, *, timeout_s: float,
+    progress: Progress | None = None,
+) -> Mention | None:  # fmt: skip
+    """
+    Whether metadata partition *place* has anything about *sought* up to *bound*; looks no further
+    than the first event that says of which user partition it is.
+    """
+    pattern, scan = sought.pattern(), Scan(log, place, bound, timeout_s=timeout_s)
+    mention: Mention | None = None
+    async for record_set, first, stop in scan.record_sets():
+        if progress is not None:
+            progress(place, first, scan.end)
+        if not _is_mentioned(record_set, pattern):
+            continue
+        lost = lost_in(record_set, first, stop)
+        for one in happened_in(record_set, first, stop, lost, _in(pattern)):
+            if one.partition is None:
+                mention = Mention(place, None) if _is_named(one, sought) else mention
+            elif sought.is_of(one.partition) and sought.segment in {None, one.segment}:
+                return Mention(place, one.partition)
+    if progress is not None:
+        progress(place, scan.end, scan.end)
+    return mention
+
+
+def _is_named(one: Happened, sought: Sought) -> bool:
+    """Whether a record that says no user partition may be about *sought*."""
+    return one.event is None or (one.segment is not None and one.segment == sought.segment)
+
+
+def _in(pattern: re.Pattern[bytes]) -> Wanted:
+    return lambda value: pattern.search(value) is not None
+
+
+def _is_mentioned(record_set: RecordSet, pattern: re.Pattern[bytes]) -> bool:
+    """Whether *pattern* is in any record; compressed batches are opened for it."""
+    if pattern.search(record_set.data) is not None:
+        return True
+    for batch in walk(record_set.data, verify_crc=False):
+        if isinstance(batch, Batch) and batch.compression is not Compression.NONE:
+            values = batch.values(inflated_bytes_max=INFLATED_BYTES_MAX)
+            if any(value is not None and pattern.search(value) for _, value in values):
+                return True
+    return False

@@ -1,0 +1,94 @@
+"""
+Which user partitions of tiered topics a broker leads or follows, by the cluster's own metadata; and
+which tiered topics brokers were told not to copy.
+
+Needs no plugin in the broker: DESCRIBE and DESCRIBE_CONFIGS on the topics are enough. A topic whose
+settings we have no right to is a finding, not a topic without a tier; of one that we may not
+describe Kafka says nothing to who asks for all of them, and it cannot be told from none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.kafka_messages.error_codes import DENIED, Code, trouble
+from rlmm.kafka_messages.metadata import MetadataRequest
+from rlmm.kafka_messages.topics import DescribeTopicsRequest
+from rlmm.metadata.ids import TopicIdPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rlmm.kafka_client.connections.connection import Connection
+    from rlmm.kafka_messages.metadata import TopicMetadata
+
+_TIERED = "remote.storage.enable"
+_NOT_COPIED = "remote.log.copy.disable"
+_TOPICS_MAX = 500
+"""Topics in one question about settings: their answer is to stay small."""
+
+
+async def tiered_partitions_of(
+    connection: Connection, broker_id: int, own_topic: str
+) -> frozenset[TopicIdPartition]:
+    """
+    The user partitions of tiered topics that *broker_id* has a replica of.
+
+    *own_topic* is the metadata topic, which is none of them. Raises `LogNotPermitted` or
+    `LogUnavailable` where the cluster does not tell all of it: half of an answer would take
+    partitions away.
+    """
+    told = await connection.call(MetadataRequest(None))
+    held: dict[str, TopicMetadata] = {}
+    for topic in told.topics:
+        if topic.code in DENIED:
+            raise trouble(f"topic {topic.name}", topic.code, "DESCRIBE all topics")
+        if topic.name != own_topic and any(
+            broker_id in partition.replicas for partition in topic.partitions
+        ):
+            held[topic.name] = topic
+    tiered = await _tiered(connection, held)
+    return frozenset(
+        TopicIdPartition(topic.topic_id, topic.name, partition.partition)
+        for topic in tiered
+        for partition in topic.partitions
+        if broker_id in partition.replicas
+    )
+
+
+async def topics_not_copied(connection: Connection) -> frozenset[str]:
+    """
+    The tiered topics whose `remote.log.copy.disable` is true, of those whose settings are shown to
+    us: what is hidden cannot be told.
+    """
+    told = await connection.call(MetadataRequest(None))
+    names = sorted(topic.name for topic in told.topics if topic.code == Code.NONE)
+    found: set[str] = set()
+    for first in range(0, len(names), _TOPICS_MAX):
+        asked = names[first : first + _TOPICS_MAX]
+        request = DescribeTopicsRequest(asked, [_TIERED, _NOT_COPIED])
+        for described in await connection.call(request):
+            values = {name: setting.value for name, setting in described.settings.items()}
+            if values.get(_TIERED) == "true" and values.get(_NOT_COPIED) == "true":
+                found.add(described.name)
+    return frozenset(found)
+
+
+async def _tiered(
+    connection: Connection, topics: Mapping[str, TopicMetadata]
+) -> list[TopicMetadata]:
+    """Those of *topics* that have a tier."""
+    names = sorted(topics)
+    found: list[TopicMetadata] = []
+    for first in range(0, len(names), _TOPICS_MAX):
+        asked = names[first : first + _TOPICS_MAX]
+        for described in await connection.call(DescribeTopicsRequest(asked, [_TIERED])):
+            if described.code == Code.UNKNOWN_TOPIC_OR_PARTITION:
+                continue  # deleted in between
+            if described.code != Code.NONE:
+                where = f"the settings of topic {described.name}"
+                raise trouble(where, described.code, "DESCRIBE_CONFIGS of all topics")
+            setting = described.settings.get(_TIERED)
+            if setting is not None and setting.value == "true":
+                found.append(topics[described.name])
+    return found

@@ -1,0 +1,304 @@
+"""
+A cluster asked about any of its topics: for jobs that stand beside the brokers, not for the log.
+
+Questions are rare and may take a while: each begins with who leads now, and ends with the same
+again, asked of each leader behind its answer, so that what is told is of the topic that was meant
+and not of another one that has its name by now. What a leader does not tell within a few elections'
+time is left out; missing is unknown, never zero.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import defaultdict
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from rlmm.base.backoff import RETRY, Backoff
+from rlmm.errors import LogError, LogNotPermitted, LogUnavailable, UnsupportedVersion
+from rlmm.kafka_client.connections.cluster import Cluster
+from rlmm.kafka_client.connections.task_set import Crew
+from rlmm.kafka_messages.error_codes import DENIED, Code, name_of, trouble
+from rlmm.kafka_messages.metadata import MetadataRequest
+from rlmm.kafka_messages.topics import DescribeTopicsRequest
+
+if TYPE_CHECKING:
+    from collections.abc import (
+        AsyncIterator,
+        Callable,
+        Collection,
+        Coroutine,
+        Iterable,
+        Mapping,
+        Sequence,
+    )
+
+    from rlmm.kafka_client.connections.broker_connections import Node
+    from rlmm.kafka_client.connections.connection import Connection, Dialer
+    from rlmm.kafka_client.settings import KafkaSettings
+    from rlmm.kafka_messages.metadata import ClusterMetadata
+    from rlmm.kafka_messages.topics import AlterTopicRequest, Outcome, TopicSetting
+    from rlmm.kafka_messages.wire import Request
+    from rlmm.metadata.ids import TopicIdPartition
+
+T = TypeVar("T")
+
+_TOPICS_MAX = 500
+"""Topics in one question about settings: their answer is to stay small."""
+_ROUNDS = 6
+"""How often leaders are asked: the pauses between come to some 3 s, elections take one or two."""
+_BROKERS = 3
+"""How many brokers may be asked, one after the other, within the time for one question."""
+
+
+class Coded(Protocol):
+    """What a leader answers for one partition: something, or a code that stands instead."""
+
+    @property
+    def code(self) -> int:
+        """Zero, or why there is no answer."""
+        ...
+
+
+C = TypeVar("C", bound=Coded)
+
+if TYPE_CHECKING:
+    Wanted = Mapping[str, Sequence[int]]
+    OfLeader = Callable[[Wanted], Request[dict[str, dict[int, C]]]]
+
+
+class UserTopics:
+    """
+    The cluster, on the event loop that it was made on; to be closed.
+
+    Every call ends after *timeout_s*: with what is known by then, or `LogUnavailable`. It raises
+    `LogNotPermitted` as soon as a right is missing that waiting does not bring.
+    """
+
+    def __init__(self, settings: KafkaSettings, dialer: Dialer, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        self._now = asyncio.get_running_loop().time
+        self._crew = Crew()
+        self._cluster = Cluster(settings, dialer, self._crew, self._now)
+
+    async def metadata(self, topics: Sequence[str] | None = None) -> ClusterMetadata:
+        """
+        The brokers and some topics, all that we may DESCRIBE where none are named, as one broker
+        knows them now.
+        """
+        return await self._ask_any(MetadataRequest(topics))
+
+    async def settings(
+        self, topics: Iterable[str], names: Sequence[str] | None
+    ) -> dict[str, Mapping[str, TopicSetting]]:
+        """
+        The named settings in force of some topics, all that the brokers know where none are named.
+
+        A topic that does not exist is left out, and so is a setting that the brokers do not know.
+        """
+        found: dict[str, Mapping[str, TopicSetting]] = {}
+        wanted = sorted(topics)
+        for first in range(0, len(wanted), _TOPICS_MAX):
+            request = DescribeTopicsRequest(wanted[first : first + _TOPICS_MAX], names)
+            for described in await self._ask_any(request):
+                if described.code == Code.UNKNOWN_TOPIC_OR_PARTITION:
+                    continue
+                if described.code != Code.NONE:
+                    where = f"the settings of topic {described.name}"
+                    raise trouble(where, described.code, "DESCRIBE_CONFIGS of the topic")
+                found[described.name] = described.settings
+        return found
+
+    async def alter(self, request: AlterTopicRequest) -> Outcome:
+        """
+        What the cluster says to a change of one topic's settings, which is sent once.
+
+        Raises `LogUnavailable` when no broker could be asked, and when the answer was lost: then
+        the change may have been made, and may be asked for again.
+        """
+        async with self._deadline(request):
+            connection = await self._any_connection()
+            return await connection.call(request)
+
+    async def ask(self, request: Request[T]) -> T:
+        """What any broker answers to a question that each of them can."""
+        return await self._ask_any(request)
+
+    async def ask_broker(self, broker: int, request: Request[T]) -> T:
+        """What one broker answers; `LogUnavailable` also where it is not in the cluster."""
+        async with self._deadline(request):
+            await self._cluster.view_now()
+            return await self._ask(self._cluster.node(broker), request)
+
+    async def why_too_old(self, request: Request[T]) -> str:
+        """
+        Why some broker does not know *request*, empty where all do.
+
+        It is sent to every broker, so it has to be one that asks for nothing.
+        """
+        async with self._deadline(request):
+            view = await self._cluster.fresh_view()
+            for node_id in sorted(view.brokers):
+                connection = await self._cluster.node(node_id).control()
+                try:
+                    await connection.call(request)
+                except UnsupportedVersion as error:
+                    return f"broker {node_id}: {error}"
+        return ""
+
+    async def of_leaders(
+        self, partitions: Collection[TopicIdPartition], *questions: OfLeader[C]
+    ) -> dict[TopicIdPartition, tuple[C, ...]]:
+        """
+        What the leaders of *partitions* answer to all of *questions*, which they are asked in that
+        order; a partition is left out unless all were answered.
+
+        A question makes the request to one leader from its partitions, by topic. Raises
+        `UnsupportedVersion` where a leader is too old for one.
+        """
+        found: dict[TopicIdPartition, tuple[C, ...]] = {}
+        end = self._now() + self._timeout_s
+        backoff = Backoff(RETRY, self._now)
+        with contextlib.suppress(TimeoutError):
+            for asked in range(_ROUNDS):
+                # Who leads is told at first, or the call fails; later nothing is lost without it.
+                async with asyncio.timeout_at(end if asked else None):
+                    if asked:
+                        await asyncio.sleep(backoff.failed())
+                        await self._cluster.fresh_view()
+                    wanted = [one for one in partitions if one not in found]
+                    by_leader = await self._by_leader(wanted) if wanted else {}
+                asking = (
+                    self._ask_leader(leader, theirs, questions, end)
+                    for leader, theirs in by_leader.items()
+                )
+                for answers in await self._all(asking):
+                    found.update(answers)
+                if len(found) == len(set(partitions)):
+                    break
+        return found
+
+    async def _by_leader(self, wanted: list[TopicIdPartition]) -> dict[int, list[TopicIdPartition]]:
+        told = await self._ask_any(MetadataRequest(sorted({one.topic for one in wanted})))
+        for topic in told.topics:
+            if topic.code in DENIED:
+                raise trouble(f"topic {topic.name}", topic.code, "DESCRIBE the topic")
+        leaders = {
+            (topic.topic_id, one.partition): one.leader
+            for topic in told.topics
+            for one in topic.partitions
+        }
+        by_leader: defaultdict[int, list[TopicIdPartition]] = defaultdict(list)
+        for one in wanted:
+            leader = leaders.get((one.topic_id, one.partition), -1)
+            if leader >= 0:
+                by_leader[leader].append(one)
+        return dict(by_leader)
+
+    async def _ask_leader(
+        self,
+        leader: int,
+        wanted: list[TopicIdPartition],
+        questions: Sequence[OfLeader[C]],
+        end: float,
+    ) -> dict[TopicIdPartition, tuple[C, ...]]:
+        """What one leader answers; nothing where it cannot be reached."""
+        by_topic: defaultdict[str, list[int]] = defaultdict(list)
+        for one in wanted:
+            by_topic[one.topic].append(one.partition)
+        try:
+            async with asyncio.timeout_at(end):
+                connection = await self._cluster.node(leader).control()
+                answers = await self._all(connection.call(ask(by_topic)) for ask in questions)
+                told = await connection.call(MetadataRequest(sorted(by_topic)))
+        except TimeoutError:
+            self._cluster.hang_up(leader)
+            return {}
+        except LogNotPermitted:
+            raise
+        except LogError:
+            return {}
+        ids = {topic.name: topic.topic_id for topic in told.topics if topic.code == Code.NONE}
+        found: dict[TopicIdPartition, tuple[C, ...]] = {}
+        for one in wanted:
+            of_one = [answer.get(one.topic, {}).get(one.partition) for answer in answers]
+            good = tuple(
+                answer for answer in of_one if answer is not None and _is_good(one, answer, leader)
+            )
+            if len(good) == len(questions) and ids.get(one.topic) == one.topic_id:
+                found[one] = good
+        return found
+
+    async def _all(self, work: Iterable[Coroutine[None, None, T]]) -> list[T]:
+        """
+        What all of *work* gives, begun in its order; what one raises, and then none goes on.
+        """
+        tasks = [self._crew.start(one, "ask a leader") for one in work]
+        try:
+            return [await task for task in tasks]
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _ask_any(self, request: Request[T]) -> T:
+        """The answer of any broker, of another one where the first does not give any."""
+        asked: set[Node] = set()
+        async with self._deadline(request):
+            while True:
+                view = await self._cluster.view_now()
+                try:
+                    node = self._not_among(asked)
+                    asked.add(node)
+                    return await self._ask(node, request)
+                except LogUnavailable:
+                    await self._cluster.view_after(view.number)
+
+    def _not_among(self, asked: set[Node]) -> Node:
+        """A broker to ask, another one than *asked* where there is one."""
+        others = [node for node in self._cluster.nodes() if node not in asked]
+        connected = [node for node in others if node.is_connected]
+        return next(iter(connected or others), None) or self._cluster.any_node()
+
+    async def _ask(self, node: Node, request: Request[T]) -> T:
+        try:
+            async with asyncio.timeout(self._timeout_s / _BROKERS):
+                return await (await node.control()).call(request)
+        except TimeoutError as error:
+            node.hang_up()
+            msg = f"{node} has not answered {request.api.name}"
+            raise LogUnavailable(msg) from error
+
+    async def _any_connection(self) -> Connection:
+        while True:
+            view = await self._cluster.view_now()
+            try:
+                return await self._cluster.any_node().control()
+            except LogUnavailable:
+                await self._cluster.view_after(view.number)
+
+    @contextlib.asynccontextmanager
+    async def _deadline(self, request: Request[T]) -> AsyncIterator[None]:
+        """Within it, what takes longer than `timeout_s` ends with `LogUnavailable`."""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                yield
+        except TimeoutError as error:
+            why = self._cluster.trouble or "no broker has answered"
+            msg = f"{request.api.name} was not answered in {self._timeout_s:g} s: {why}"
+            raise LogUnavailable(msg) from error
+
+    async def close(self) -> None:
+        """Give up what is asked, and close every connection."""
+        await self._crew.close()
+        await self._cluster.close()
+
+
+def _is_good(partition: TopicIdPartition, answer: Coded, leader: int) -> bool:
+    """Whether a leader's answer is one; raises where no other will ever come."""
+    where = f"{partition} at broker {leader}"
+    if answer.code in DENIED:
+        raise trouble(where, answer.code, "DESCRIBE the topic")
+    if answer.code == Code.UNSUPPORTED_VERSION:
+        msg = f"{where}: {name_of(answer.code)}"
+        raise UnsupportedVersion(msg)
+    return answer.code == Code.NONE

@@ -1,0 +1,118 @@
+"""
+The connections to one broker: one for short questions, and a pool for each kind of waits.
+
+A broker answers one connection's requests in order, so a question behind a long poll would wait for
+it, and an append behind that to a partition whose replicas are slow. Connections are made one at a
+time, and not at all for a while after one could not be made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rlmm.base.backoff import RETRY, Backoff
+from rlmm.errors import LogError, LogUnavailable
+from rlmm.kafka_client.connections.connection import address_text
+from rlmm.kafka_client.connections.pool import Pool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rlmm.kafka_client.connections.connection import Connection, Dialer
+    from rlmm.kafka_client.connections.task_set import Crew
+    from rlmm.kafka_messages.metadata import Broker
+
+
+class Node:
+    """One broker, at one address."""
+
+    def __init__(
+        self, broker: Broker, dialer: Dialer, crew: Crew, now: Callable[[], float]
+    ) -> None:
+        self.broker = broker
+        self._dialer = dialer
+        self._crew = crew
+        self._now = now
+        self._dialing = asyncio.Lock()
+        self._backoff = Backoff(RETRY, now)
+        self._failure: LogError | None = None
+        self._control: Connection | None = None
+        self._opening: asyncio.Task[Connection] | None = None
+        self._pools: dict[str, Pool] = {}
+        """By role."""
+        self._is_closed = False
+
+    def __str__(self) -> str:
+        return f"broker {self.broker.node_id} ({address_text(self.broker.host, self.broker.port)})"
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether a question can be asked without connecting first."""
+        return self._control is not None and self._control.is_open
+
+    async def control(self) -> Connection:
+        """
+        The connection for short questions, shared by all who ask.
+
+        Raises `LogUnavailable` or `LogNotPermitted`. An attempt to connect goes on when the caller
+        is cancelled: the next one finds its outcome.
+        """
+        if self._control is not None and self._control.is_open:
+            return self._control
+        if self._opening is None:
+            self._opening = self._crew.start(self._open_control(), f"connect to {self}")
+        return await asyncio.shield(self._opening)
+
+    async def _open_control(self) -> Connection:
+        try:
+            self.hang_up()  # where the broker has hung up, our side is still there
+            self._control = await self._dial("admin")
+            return self._control
+        finally:
+            self._opening = None
+
+    async def borrow(self, role: str) -> Connection:
+        """A connection that is nobody else's until it is given back; see `Pool`."""
+        if role not in self._pools:
+            self._pools[role] = Pool(str(self), partial(self._dial, role), self._crew, self._now)
+        return await self._pools[role].borrow()
+
+    async def give_back(self, role: str, connection: Connection) -> None:
+        """Return a borrowed connection, with no request of it unanswered."""
+        await self._pools[role].put_back(connection)
+
+    async def _dial(self, role: str) -> Connection:
+        async with self._dialing:
+            pause_s = self._backoff.remaining_s
+            if self._failure is not None and pause_s > 0:
+                msg = f"{self._failure}; tried again in {pause_s:.1f} s"
+                raise type(self._failure)(msg)
+            if self._is_closed:
+                msg = f"{self} is gone"
+                raise LogUnavailable(msg)
+            try:
+                made = await self._dialer.dial(self.broker.host, self.broker.port, role)
+            except LogError as error:
+                self._failure = error
+                self._backoff.failed()
+                raise
+            self._backoff.succeeded()
+            return made
+
+    def hang_up(self) -> None:
+        """Cut the connection for short questions, which is stuck: the next gets a new one."""
+        if self._control is not None:
+            self._control.abort()
+
+    async def close(self) -> None:
+        """Close every connection that is not borrowed; those are closed when they come back."""
+        self._is_closed = True
+        held = [connection for pool in self._pools.values() for connection in pool.close()]
+        if self._control is not None:
+            held.append(self._control)
+        for connection in held:
+            connection.abort()
+        for connection in held:
+            await connection.close()

@@ -1,0 +1,267 @@
+"""
+What is known of the cluster, and how it is asked anew: one attempt at a time, whoever wants it.
+
+A view is a whole: brokers, topic and leaders as one broker told them at one time. Attempts go to
+brokers that are connected, then to the others that are known, at last to the addresses of the
+configuration. While nobody can be reached they become rare, in the one place where that is decided.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rlmm.base.backoff import BOOTSTRAP, RETRY
+from rlmm.errors import LogError, LogNotPermitted, LogUnavailable
+from rlmm.kafka_client.connections.broker_connections import Node
+from rlmm.kafka_client.connections.task_set import report_death
+from rlmm.kafka_client.settings import address_of
+from rlmm.kafka_messages.error_codes import name_of
+from rlmm.kafka_messages.metadata import MetadataRequest
+from rlmm.log.reconnect_backoff import WakingBackoff
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from rlmm.kafka_client.connections.connection import Connection, Dialer
+    from rlmm.kafka_client.connections.task_set import Crew
+    from rlmm.kafka_client.settings import KafkaSettings
+    from rlmm.kafka_messages.metadata import ClusterMetadata, PartitionLeader
+    from rlmm.metadata.ids import Uuid
+
+_log = logging.getLogger("rlmm.log.kafka.cluster")
+
+_CANDIDATE_S = 3.0
+"""How long one of several brokers may take to tell: then the next is asked."""
+_GAP_S = RETRY.first_s
+"""Time between two attempts, even if both succeed."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicView:
+    """The topic as a broker told it."""
+
+    topic_id: Uuid
+    partitions: Mapping[int, PartitionLeader]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """The cluster as a broker told it; *number* rises from view to view."""
+
+    number: int
+    cluster_id: str
+    brokers: frozenset[int]
+    topic: TopicView | None
+    topic_code: int
+    """Why there is no topic."""
+
+    def leader_of(self, partition: int) -> int | None:
+        """The broker that leads *partition*; None when nobody does whom we could reach."""
+        found = self.topic.partitions.get(partition) if self.topic is not None else None
+        return found.leader if found is not None and found.leader in self.brokers else None
+
+    def without_leader(self, partition: int) -> str:
+        """Why nobody can be asked about *partition*."""
+        if self.topic is None:
+            return f"the topic is not there: {name_of(self.topic_code)}"
+        found = self.topic.partitions.get(partition)
+        if found is None:
+            return f"the topic has {len(self.topic.partitions)} partitions only"
+        return f"nobody leads it now ({name_of(found.code)})"
+
+    def epoch_of(self, partition: int) -> int:
+        """The epoch of the leader, -1 when it is not known."""
+        found = self.topic.partitions.get(partition) if self.topic is not None else None
+        return -1 if found is None else found.leader_epoch
+
+
+@dataclass(slots=True)
+class Attempts:
+    """How often the cluster was asked about itself."""
+
+    made: int = 0
+    failed: int = 0
+
+
+class Cluster:
+    """The current view and the brokers in it."""
+
+    def __init__(
+        self, settings: KafkaSettings, dialer: Dialer, crew: Crew, now: Callable[[], float]
+    ) -> None:
+        self.view: ClusterView | None = None
+        self.trouble: LogError | None = None
+        """Why the last attempt failed; None when it did not."""
+        self.attempts = Attempts()
+        self.on_change: Callable[[], None] = lambda: None
+        """Called after every attempt, whatever came of it."""
+        self._settings = settings
+        self._dialer = dialer
+        self._crew = crew
+        self._now = now
+        self._nodes: dict[int, Node] = {}
+        self._backoff = WakingBackoff(BOOTSTRAP, now)
+        self._asked_at = float("-inf")
+        self._attempt: asyncio.Task[None] | None = None
+        self._is_new = True
+
+    def node(self, node_id: int) -> Node:
+        """A broker of the current view; `LogUnavailable` when it is not in it any more."""
+        if node_id not in self._nodes:
+            msg = f"broker {node_id} is gone"
+            raise LogUnavailable(msg)
+        return self._nodes[node_id]
+
+    def any_node(self) -> Node:
+        """A broker to ask what every broker knows; `LogUnavailable` while none has registered."""
+        if not self._nodes:
+            msg = "the cluster names no broker that could be asked"
+            raise LogUnavailable(msg)
+        return self._known()[0]
+
+    async def short_questions(self) -> Connection:
+        """A connection for what every broker knows; waits for the first view."""
+        await self.view_now()
+        return await self.any_node().control()
+
+    def wake(self) -> None:
+        """
+        A broker is there, or about to be: who waits to ask the cluster asks now. Not where we were
+        not let in, which no broker's coming changes: passwords are not tried more often for it.
+        """
+        if not isinstance(self.trouble, LogNotPermitted):
+            self._backoff.wake()
+
+    def hang_up(self, node_id: int) -> None:
+        """Cut the connection for short questions to a broker that does not answer them."""
+        node = self._nodes.get(node_id)
+        if node is not None:
+            node.hang_up()
+
+    async def view_now(self) -> ClusterView:
+        """The current view, whatever its age; waits for the first."""
+        return self.view or await self.view_after(0)
+
+    async def fresh_view(self) -> ClusterView:
+        """A view that was asked for after this call."""
+        return await self.view_after(self.attempts.made)
+
+    async def view_after(self, number: int) -> ClusterView:
+        """
+        A view later than the one with *number*, as soon as there is one.
+
+        Tries as often as the pauses allow until it is cancelled; raises `LogNotPermitted` at once.
+        """
+        while self.view is None or self.view.number <= number:
+            await asyncio.wait({self.wish()})
+            if isinstance(self.trouble, LogNotPermitted):
+                raise LogNotPermitted(str(self.trouble)) from self.trouble
+        return self.view
+
+    def wish(self) -> asyncio.Task[None]:
+        """Have the cluster asked, as soon as the pauses allow, and return the attempt."""
+        if self._attempt is None:
+            self._attempt = self._crew.start(self._ask(), "ask the cluster", self._asked)
+        return self._attempt
+
+    def _asked(self, done: asyncio.Task[None]) -> None:
+        self._attempt = None
+        was_well = self.trouble is None
+        error = None if done.cancelled() else done.exception()
+        if isinstance(error, LogError):
+            self.trouble = error
+        elif error is not None or done.cancelled():
+            self._backoff.failed()
+            self.trouble = LogUnavailable(report_death(done, "asking the cluster"))
+        else:
+            self.trouble = None
+        if was_well and self.trouble is not None:
+            _log.warning("Kafka does not answer, tried again until it does: %s", self.trouble)
+        elif self.trouble is None and self.view is not None and (not was_well or self._is_new):
+            _log.info(
+                "Kafka answers: cluster %s, %d brokers", self.view.cluster_id, len(self._nodes)
+            )
+            self._is_new = False
+        self.on_change()
+
+    async def _ask(self) -> None:
+        """Make one attempt; it fails when no broker answers."""
+        await self._backoff.wait()
+        await asyncio.sleep(max(self._asked_at + _GAP_S - self._now(), 0))
+        self._asked_at = self._now()
+        self.attempts.made += 1
+        number = self.attempts.made
+        try:
+            metadata = await self._first_answer()
+        except LogError:
+            self.attempts.failed += 1
+            self._backoff.failed()
+            raise
+        self._backoff.succeeded()
+        self._adopt(metadata, number)
+
+    async def _first_answer(self) -> ClusterMetadata:
+        errors: list[LogError] = []
+        candidates = self._candidates()
+        for candidate in candidates:
+            try:
+                async with asyncio.timeout(None if candidate is candidates[-1] else _CANDIDATE_S):
+                    return await self._ask_candidate(candidate)
+            except TimeoutError:
+                errors.append(LogUnavailable(f"{candidate}: no answer in {_CANDIDATE_S:g} s"))
+                if isinstance(candidate, Node):
+                    candidate.hang_up()
+            except LogError as error:
+                errors.append(error)
+                if isinstance(error, LogNotPermitted):
+                    break
+        raise errors[-1]
+
+    def _candidates(self) -> list[Node | str]:
+        """Whom to ask, in this order."""
+        return [*self._known(), *self._settings.bootstrap_servers]
+
+    def _known(self) -> list[Node]:
+        """The brokers of the view, those first that are connected, otherwise in any order."""
+        known = random.sample(list(self._nodes.values()), len(self._nodes))
+        return sorted(known, key=lambda node: not node.is_connected)
+
+    async def _ask_candidate(self, candidate: Node | str) -> ClusterMetadata:
+        request = MetadataRequest(self._settings.topic.name)
+        if isinstance(candidate, Node):
+            connection = await candidate.control()
+            return await connection.call(request)
+        connection = await self._dialer.dial(*address_of(candidate), "admin")
+        try:
+            return await connection.call(request)
+        finally:
+            await connection.close()
+
+    def _adopt(self, metadata: ClusterMetadata, number: int) -> None:
+        told = {broker.node_id: broker for broker in metadata.brokers}
+        for node_id, node in list(self._nodes.items()):
+            if told.get(node_id) != node.broker:
+                del self._nodes[node_id]
+                self._crew.start(node.close(), f"leave {node}")
+        for node_id, broker in told.items():
+            if node_id not in self._nodes:
+                self._nodes[node_id] = Node(broker, self._dialer, self._crew, self._now)
+        topic = next((t for t in metadata.topics if t.name == self._settings.topic.name), None)
+        view = None
+        if topic is not None and topic.code == 0:
+            view = TopicView(topic.topic_id, {p.partition: p for p in topic.partitions})
+        code = -1 if topic is None else topic.code
+        self.view = ClusterView(number, metadata.cluster_id, frozenset(told), view, code)
+
+    def nodes(self) -> Iterator[Node]:
+        """All brokers of the current view."""
+        return iter(tuple(self._nodes.values()))
+
+    async def close(self) -> None:
+        """Close every connection that is not borrowed."""
+        for node in self.nodes():
+            await node.close()

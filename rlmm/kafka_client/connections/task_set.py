@@ -1,0 +1,72 @@
+"""
+The tasks of one log. A log is opened and closed by calls, so its tasks live in a set that `close`
+empties, not in a task group; they are started here and nowhere else in this package.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextvars import copy_context
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+T = TypeVar("T")
+
+_log = logging.getLogger("rlmm.log.kafka.crew")
+
+
+class Crew:
+    """Starts tasks, and ends all of them. None outlives `close`, none dies unnoticed."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[object]] = set()
+        self._is_closed = False
+        self._within = copy_context()
+        """
+        What tasks inherit: they work for all partitions, whoever's call begins them.
+        """
+
+    def start(
+        self,
+        work: Coroutine[None, None, T],
+        name: str,
+        on_end: Callable[[asyncio.Task[T]], None] | None = None,
+    ) -> asyncio.Task[T]:
+        """
+        Start *work*; *on_end* is called however it ends, unless the crew is closed before.
+
+        What it raises is its awaiter's matter, or `on_end`'s; it never reaches the event loop's
+        last resort.
+        """
+        task = asyncio.get_running_loop().create_task(work, name=name, context=self._within.copy())
+        self._tasks.add(task)
+
+        def ended(done: asyncio.Task[T]) -> None:
+            self._tasks.discard(done)
+            if not done.cancelled():
+                done.exception()
+            if on_end is not None and not self._is_closed:
+                on_end(done)
+
+        task.add_done_callback(ended)
+        return task
+
+    async def close(self) -> None:
+        """Cancel all tasks and wait until they have ended."""
+        self._is_closed = True
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+
+def report_death(task: asyncio.Task[T], what: str) -> str:
+    """Log why a task that should have gone on has ended, and return it in words."""
+    error = None if task.cancelled() else task.exception()
+    why = "it was cancelled" if error is None else f"{type(error).__name__}: {error}"
+    _log.error("%s died: %s", what, why, exc_info=error)
+    return f"{what} died: {why}"

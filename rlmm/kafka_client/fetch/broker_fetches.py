@@ -1,0 +1,219 @@
+"""
+What is to be fetched from one broker, and the tasks that do it.
+
+Workers end when nothing is left. Each has a connection of its own while it works; all but one may
+wait at the broker for new records, the last is for partitions that need not wait.
+
+Long polls end together: who comes while others wait at the broker waits there until the first of
+them is due, and then they go on as one request. So what was scattered under load is merged again
+when nothing comes. The last poll that may be sent is short: who comes next need not stay outside
+for long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from rlmm.base.doorbell import Doorbell
+from rlmm.errors import LogError
+
+if TYPE_CHECKING:
+    from rlmm.kafka_client.connections.broker_connections import Node
+    from rlmm.kafka_client.connections.connection import Connection
+    from rlmm.kafka_client.connections.task_set import Crew
+    from rlmm.kafka_client.fetch.partition_reads import Read
+    from rlmm.kafka_messages.fetch import FetchAnswer, FetchRequest
+
+WORKERS_MAX = 4
+"""Requests that one broker has in the works."""
+SHORT_POLL_S = 0.025
+"""How long the last poll that may be sent waits: who comes next has to stay outside meanwhile."""
+_POLLS_MAX = WORKERS_MAX - 1
+_GATHER_S = 0.005
+"""How long is waited for readers that were just served, and for polls that end with this one."""
+_ROLE = "consumer"
+
+
+@dataclass(slots=True, eq=False)
+class Worker:
+    """One task's share: the reads that it asks for now, by partition."""
+
+    news_s: float
+    """When it began, or last had something for a reader."""
+    turn: dict[int, Read] = field(default_factory=dict)
+    is_gathering: bool = True
+    """Whether it is about to look what is ready."""
+    due_s: float | None = None
+    """Until when it waits at the broker for new records; None when it does not."""
+
+
+class FetchTurns(Protocol):
+    """Who knows the reads: says what to ask for, and what an answer means to them."""
+
+    def node(self) -> Node:
+        """The broker; `LogUnavailable` when it is gone."""
+
+    def is_at_tail(self, partition: int) -> bool:
+        """Whether nothing more was there when the leader answered last."""
+
+    def cover(self, partitions: list[int]) -> dict[int, Read]:
+        """The reads to ask for next, in order; they are this broker's from now on."""
+
+    def request(self, turn: dict[int, Read], *, wait_ms: int) -> FetchRequest:
+        """How to ask."""
+
+    async def answered(self, turn: dict[int, Read], answer: FetchAnswer) -> bool:
+        """Take the answer, with pauses for others; true when a reader got something."""
+
+    def failed(self, turn: dict[int, Read], error: LogError) -> None:
+        """Take the reads back: the whole request came to nothing."""
+
+    def died(self, turn: dict[int, Read], done: asyncio.Task[None]) -> None:
+        """Take the reads back: the task that asked for them has ended as it never should."""
+
+    def late(self) -> None:
+        """Hear that an answer should have come by now."""
+
+
+class Desk:
+    """The partitions that wait for one broker, in the order in which they came."""
+
+    def __init__(
+        self, name: str, turns: FetchTurns, crew: Crew, *, poll_s: float, late_s: float
+    ) -> None:
+        """
+        A broker waits for new records for *poll_s* at most, and is late when it has not answered
+        after *late_s*.
+        """
+        self.ready: dict[int, None] = {}
+        self._name = name
+        self._turns = turns
+        self._crew = crew
+        self._poll_s = poll_s
+        self._late_s = late_s
+        self._workers: set[Worker] = set()
+        self._bell = Doorbell()
+
+    @property
+    def name(self) -> str:
+        """What the tasks of this desk are called."""
+        return f"fetch from {self._name}"
+
+    def put(self, partition: int) -> None:
+        """Have the partition fetched."""
+        self.ready[partition] = None
+        self._bell.ring()
+        self._staff()
+
+    def _staff(self) -> None:
+        """Start a worker if there is work that no other is about to take."""
+        if (
+            self.ready
+            and len(self._workers) < WORKERS_MAX
+            and not any(worker.is_gathering for worker in self._workers)
+            and (self._may_poll(None) or self._hasty())
+        ):
+            worker = Worker(asyncio.get_running_loop().time())
+            self._workers.add(worker)
+            self._crew.start(self._work(worker), self.name, lambda done: self._ended(worker, done))
+
+    def _may_poll(self, worker: Worker | None) -> bool:
+        """Whether *worker*, or a new one, may wait at the broker beside the others."""
+        return len(self._dues(worker)) < _POLLS_MAX
+
+    def _dues(self, worker: Worker | None) -> list[float]:
+        """Until when all others wait at the broker."""
+        others = self._workers - {worker}
+        return [other.due_s for other in others if other.due_s is not None]
+
+    def _due_s(self, worker: Worker) -> float:
+        """Until when *worker* may wait at the broker."""
+        now = asyncio.get_running_loop().time()
+        dues = [due_s for due_s in self._dues(worker) if due_s > now]  # no answer: may never come
+        is_last = len(dues) == _POLLS_MAX - 1
+        # A whole poll without news, and still beside others: their ends do not meet.
+        is_short = is_last and now - worker.news_s < self._poll_s
+        return min([now + (SHORT_POLL_S if is_short else self._poll_s), *dues])
+
+    def _hasty(self) -> list[int]:
+        """The partitions that need not wait at the broker."""
+        return [partition for partition in self.ready if not self._turns.is_at_tail(partition)]
+
+    def _take(self, worker: Worker) -> None:
+        """Give *worker* what to ask for next: what need not wait, else everything."""
+        chosen = self._hasty()
+        is_poll = not chosen and self._may_poll(worker)
+        if is_poll:
+            chosen = list(self.ready)
+        for partition in chosen:
+            del self.ready[partition]
+        worker.turn = self._turns.cover(chosen)
+        if is_poll and worker.turn:
+            worker.due_s = self._due_s(worker)
+        worker.is_gathering = False
+        self._staff()
+
+    async def _work(self, worker: Worker) -> None:
+        node = connection = None
+        try:
+            while True:
+                self._take(worker)
+                if not worker.turn:
+                    return
+                node = node or self._turns.node()
+                connection = connection or await node.borrow(_ROLE)
+                answer = await self._ask(connection, worker)
+                worker.due_s = None
+                worker.is_gathering = True
+                is_served = await self._turns.answered(worker.turn, answer)
+                worker.turn = {}
+                if is_served:
+                    worker.news_s = asyncio.get_running_loop().time()
+                await self._gather(is_served=is_served)
+        except LogError as error:
+            turn, worker.turn, worker.due_s = worker.turn, {}, None
+            self._turns.failed(turn, error)
+        finally:
+            if node is not None and connection is not None:
+                if worker.turn:  # an answer is still to come on it
+                    await connection.close()
+                await node.give_back(_ROLE, connection)
+
+    async def _ask(self, connection: Connection, worker: Worker) -> FetchAnswer:
+        loop = asyncio.get_running_loop()
+        wait_ms = 0
+        if worker.due_s is not None:
+            wait_ms = max(1, math.ceil((worker.due_s - loop.time()) * 1000))
+        request = self._turns.request(worker.turn, wait_ms=wait_ms)
+        late = loop.call_later(self._late_s, self._turns.late)
+        try:
+            return await connection.call(request)
+        finally:
+            late.cancel()
+
+    async def _gather(self, *, is_served: bool) -> None:
+        """Give those the time to come back who were just served, or whose poll ends now too."""
+        known = set(self.ready)
+        await asyncio.sleep(0)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_GATHER_S):
+                while not self._hasty() and (
+                    self.ready.keys() <= known if is_served else self._is_ending()
+                ):
+                    await self._bell.wait()
+
+    def _is_ending(self) -> bool:
+        """Whether a poll is to end before the time to gather is over."""
+        soon = asyncio.get_running_loop().time() + _GATHER_S
+        return any(due_s <= soon for due_s in self._dues(None))
+
+    def _ended(self, worker: Worker, done: asyncio.Task[None]) -> None:
+        """Take back what a worker that died had in hand, and see whether another is needed."""
+        self._workers.discard(worker)
+        if done.cancelled() or done.exception() is not None:
+            self._turns.died(worker.turn, done)
+        self._staff()

@@ -1,0 +1,309 @@
+"""
+The raw fetch: reads that wait, gathered by leader into requests, answered with record sets.
+
+A request holds what waits at that moment, one read of each partition. Reads that are not known to
+stand at the end of their partition are asked for at once and without waiting at the broker; those
+that are share long polls, several at a time: no partition waits for another.
+
+A read belongs to the leader that it was asked of until the answer comes, or another leads. A task
+that dies is noticed: its reads end with `LogUnavailable`, and the next read starts another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING
+
+from rlmm.errors import LogError, LogNotPermitted, LogUnavailable
+from rlmm.kafka_client.connections.task_set import report_death
+from rlmm.kafka_client.fetch.broker_fetches import Desk
+from rlmm.kafka_client.fetch.partition_reads import (
+    Again,
+    OutOfRange,
+    Read,
+    Trail,
+    answer,
+    truncated,
+)
+from rlmm.kafka_messages.error_codes import Code, trouble
+from rlmm.kafka_messages.fetch import FetchRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from rlmm.kafka_client.connections.broker_connections import Node
+    from rlmm.kafka_client.connections.cluster import Cluster
+    from rlmm.kafka_client.connections.task_set import Crew
+    from rlmm.kafka_client.settings import KafkaSettings
+    from rlmm.kafka_messages.fetch import FetchAnswer, Fetched
+    from rlmm.log.protocol import Bounds
+    from rlmm.metadata.ids import Uuid
+    from rlmm.records.record_set import RecordSet
+
+_LARGE_BYTES = 128 * 1024
+"""Looking through more than this keeps the loop so long that others get their turn."""
+_SILENCE_S = 2.0
+"""How much later than asked for an answer may come before its broker counts as silent."""
+
+
+class Fetcher:
+    """Answers reads of one topic; bound to its id, and void for another."""
+
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        cluster: Cluster,
+        crew: Crew,
+        ask_bounds: Callable[[int], Awaitable[Bounds | LogError]],
+        now: Callable[[], float],
+    ) -> None:
+        self.requests = 0
+        self.bytes = 0
+        self.deaths = 0
+        self._settings = settings
+        self._cluster = cluster
+        self._crew = crew
+        self._ask_bounds = ask_bounds
+        self._now = now
+        self._poll_s = settings.fetch_max_wait_ms / 1000
+        self._patience_s = self._poll_s + _SILENCE_S
+        self._topic_id: Uuid | None = None
+        self._waiting: dict[int, deque[Read]] = {}
+        self._covered: dict[int, tuple[Read, int]] = {}
+        self._trails: dict[int, Trail] = {}
+        self._desks: dict[int, Desk] = {}
+
+    @property
+    def pending(self) -> int:
+        """How many reads wait."""
+        return sum(map(len, self._waiting.values()))
+
+    def bind(self, topic_id: Uuid) -> None:
+        """Belong to the topic of this id from now on; what is known of another is forgotten."""
+        if topic_id != self._topic_id:
+            self._topic_id = topic_id
+            self._trails.clear()
+
+    def fail(self, error: LogError) -> None:
+        """End every read that waits with *error*."""
+        for queue in self._waiting.values():
+            for read in queue:
+                answer(read, type(error)(str(error)))
+
+    async def wait(self, read: Read) -> RecordSet:
+        """Wait for the answer of *read*; if this is cancelled, nothing of it is left."""
+        queue = self._waiting.setdefault(read.partition, deque())
+        queue.append(read)
+        try:
+            self.place(read.partition)
+            return await read.answer
+        finally:
+            if read.answer.done() and not read.answer.cancelled():
+                read.answer.exception()  # it is told, or nobody wants to know
+            queue.remove(read)
+            if not queue:
+                del self._waiting[read.partition]
+
+    def silence(self, read: Read) -> LogError | None:
+        """Why *read* had no answer when its time was up; None when there was nothing to answer."""
+        trail = self.trail(read.partition)
+        if read.is_answered or trail.heard_at + self._patience_s >= self._now():
+            return None
+        self._cluster.wish()
+        why = trail.trouble or self._cluster.trouble or "its leader has not answered"
+        kind = LogNotPermitted if isinstance(why, LogNotPermitted) else LogUnavailable
+        return kind(f"partition {read.partition} at offset {read.position}: {why}")
+
+    def look_again(self) -> None:
+        """Find out anew, for every read that waits, whom to ask."""
+        view = self._cluster.view
+        for partition in list(self._waiting):
+            trail = self.trail(partition)
+            led_by = None
+            if view is not None:
+                led_by = view.leader_of(partition), view.epoch_of(partition)
+            if led_by != trail.led_by:
+                trail.led_by = led_by
+                trail.backoff.succeeded()
+            self.place(partition)
+
+    def trail(self, partition: int) -> Trail:
+        """What is known of a partition."""
+        if partition not in self._trails:
+            self._trails[partition] = Trail(self._now)
+        return self._trails[partition]
+
+    def next_read(self, partition: int, leader: int | None) -> Read | None:
+        """The read of *partition* to ask *leader* for; None when it was asked for one already."""
+        _, covering = self._covered.get(partition, (None, None))
+        if covering is not None and covering == leader:
+            return None
+        queue = self._waiting.get(partition, ())
+        return next((read for read in queue if not read.answer.done()), None)
+
+    def place(self, partition: int) -> None:
+        """Lay the partition on the desk of its leader, unless it is not its time yet."""
+        if self.trail(partition).backoff.remaining_s == 0:
+            self._place_now(partition)
+
+    def _place_now(self, partition: int) -> None:
+        for desk in self._desks.values():
+            desk.ready.pop(partition, None)
+        view = self._cluster.view
+        leader = view.leader_of(partition) if view is not None else None
+        if self.next_read(partition, leader) is None:
+            return
+        if leader is None:
+            why = "no broker has answered" if view is None else view.without_leader(partition)
+            error = self._cluster.trouble or LogUnavailable(why)
+            self.try_later(partition, error, is_stale=True)
+            return
+        if leader not in self._desks:
+            turns = _Turns(self, self._cluster, leader)
+            self._desks[leader] = Desk(
+                f"broker {leader}",
+                turns,
+                self._crew,
+                poll_s=self._poll_s,
+                late_s=self._patience_s,
+            )
+        self._desks[leader].put(partition)
+
+    def try_later(self, partition: int, error: LogError, *, is_stale: bool) -> None:
+        """Ask again after a pause; when the leader may be another by now, find that out first."""
+        if is_stale:
+            self._cluster.wish()
+        trail = self.trail(partition)
+        if trail.timer is not None:
+            trail.timer.cancel()  # a partition has one next attempt, whatever failed meanwhile
+        pause_s = trail.failed(error)
+        trail.timer = asyncio.get_running_loop().call_later(pause_s, self._place_now, partition)
+
+    def cover(self, read: Read, leader: int) -> None:
+        """Note that *leader* is asked for *read*."""
+        self._covered[read.partition] = read, leader
+
+    async def close(self) -> None:
+        """Nothing to do: the tasks belong to the crew, the connections to the nodes."""
+
+    def uncover(self, read: Read, leader: int) -> None:
+        """Note that *leader* has answered, or never will."""
+        if self._covered.get(read.partition) == (read, leader):
+            del self._covered[read.partition]
+
+    def request(self, turn: dict[int, Read], *, wait_ms: int) -> FetchRequest:
+        """How to ask for the reads of *turn*."""
+        view = self._cluster.view
+        assert view is not None
+        assert self._topic_id is not None
+        self.requests += 1
+        wanted = [
+            self.trail(partition).wanted(read, view.epoch_of(partition))
+            for partition, read in turn.items()
+        ]
+        return FetchRequest(
+            self._topic_id, wanted, wait_ms=wait_ms, bytes_max=self._settings.fetch_max_bytes
+        )
+
+    def settle(self, read: Read, leader: int, fetched: Fetched, *, is_first: bool) -> bool:
+        """Take the answer of *leader* for one read; true when the reader got something."""
+        self.bytes += len(fetched.data)
+        judged = self.trail(read.partition).judge(read, fetched, is_first=is_first)
+        if isinstance(judged, OutOfRange):
+            check = self._check_bounds(read, is_diverging=judged.is_diverging)
+            self._crew.start(
+                check, f"bounds of partition {read.partition}", lambda _: self.done(read, leader)
+            )
+            return False
+        if isinstance(judged, Again):
+            if judged.trouble is not None:
+                self.try_later(read.partition, judged.trouble, is_stale=judged.is_stale)
+        else:
+            answer(read, judged)
+        self.done(read, leader)
+        return not isinstance(judged, Again)
+
+    def done(self, read: Read, leader: int) -> None:
+        """Go on with the partition, now that *leader* has answered."""
+        self.uncover(read, leader)
+        self.place(read.partition)
+
+    async def _check_bounds(self, read: Read, *, is_diverging: bool) -> None:
+        """Tell a read that is out of range what the bounds are, or let it try again."""
+        bounds = await self._ask_bounds(read.partition)
+        if isinstance(bounds, LogError):
+            error: LogError | None = bounds
+        else:
+            error = truncated(read, bounds.log_start, bounds.next_offset, is_diverging=is_diverging)
+        if error is None or isinstance(error, LogUnavailable):
+            self.trail(read.partition).forget_epoch()
+            unsure = LogUnavailable("its leader is not sure of its bounds")
+            self.try_later(read.partition, error or unsure, is_stale=True)
+        else:
+            answer(read, error)
+
+
+class _Turns:
+    """What the desk of one broker asks of the fetcher."""
+
+    def __init__(self, fetcher: Fetcher, cluster: Cluster, leader: int) -> None:
+        self._fetcher = fetcher
+        self._cluster = cluster
+        self._leader = leader
+
+    def node(self) -> Node:
+        return self._cluster.node(self._leader)
+
+    def is_at_tail(self, partition: int) -> bool:
+        read = self._fetcher.next_read(partition, self._leader)
+        return read is not None and self._fetcher.trail(partition).tail == read.position
+
+    def cover(self, partitions: list[int]) -> dict[int, Read]:
+        turn: dict[int, Read] = {}
+        for partition in partitions:
+            read = self._fetcher.next_read(partition, self._leader)
+            if read is not None:
+                turn[partition] = read
+                self._fetcher.cover(read, self._leader)
+        return turn
+
+    def request(self, turn: dict[int, Read], *, wait_ms: int) -> FetchRequest:
+        return self._fetcher.request(turn, wait_ms=wait_ms)
+
+    async def answered(self, turn: dict[int, Read], answer: FetchAnswer) -> bool:
+        if answer.code != Code.NONE:
+            self.failed(turn, trouble("the fetch", answer.code, "READ the topic"))
+            return False
+        told = {fetched.partition: fetched for fetched in answer.partitions}
+        first = next(iter(turn))
+        is_served = False
+        for partition, read in turn.items():
+            fetched = told.get(partition)
+            if fetched is None:
+                self.failed({partition: read}, LogUnavailable("the answer does not name it"))
+            else:
+                is_served |= self._fetcher.settle(
+                    read, self._leader, fetched, is_first=partition == first
+                )
+                if len(fetched.data) > _LARGE_BYTES:
+                    await asyncio.sleep(0)
+        return is_served
+
+    def failed(self, turn: dict[int, Read], error: LogError) -> None:
+        for partition, read in turn.items():
+            if isinstance(error, LogUnavailable):
+                self._fetcher.try_later(partition, error, is_stale=True)
+            else:
+                answer(read, type(error)(str(error)))
+            self._fetcher.done(read, self._leader)
+
+    def died(self, turn: dict[int, Read], done: asyncio.Task[None]) -> None:
+        self._fetcher.deaths += 1
+        why = report_death(done, f"the fetch from broker {self._leader}")
+        for read in turn.values():
+            answer(read, LogUnavailable(f"partition {read.partition}: {why}"))
+            self._fetcher.done(read, self._leader)
+
+    def late(self) -> None:
+        self._cluster.wish()

@@ -1,0 +1,198 @@
+"""
+A read that waits, and what is known of its partition between reads. No I/O.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from rlmm.base.backoff import RETRY, Backoff
+from rlmm.errors import LogDamaged, LogError, LogTruncated, LogUnavailable
+from rlmm.kafka_client.fetch.whole_batches import whole_batches
+from rlmm.kafka_messages.error_codes import Code, name_of, trouble
+from rlmm.kafka_messages.fetch import NO_EPOCH, Fetched, Wanted
+from rlmm.records.record_set import RecordSet
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from rlmm.metadata.ids import Uuid
+
+_GROWTH = 2
+_BYTES_MAX = 2**31 - 1
+"""What a request can say at most."""
+
+
+@dataclass(slots=True, eq=False)
+class Read:
+    """One read that waits for records; *answer* is its end."""
+
+    partition: int
+    position: int
+    bytes_max: int
+    answer: asyncio.Future[RecordSet]
+    is_answered: bool = False
+    """Whether the leader has said since the read began that nothing is there yet."""
+
+
+class ReadSource(Protocol):
+    """How reads are answered: by the raw fetch, or by the fallback."""
+
+    requests: int
+    bytes: int
+    deaths: int
+    """How often something that should go on fetching was found dead."""
+
+    @property
+    def pending(self) -> int:
+        """How many reads wait."""
+
+    def bind(self, topic_id: Uuid) -> None:
+        """Belong to the topic of this id from now on."""
+
+    def fail(self, error: LogError) -> None:
+        """End every read that waits with *error*."""
+
+    def look_again(self) -> None:
+        """Hear that the cluster has told something, or that it did not answer."""
+
+    async def wait(self, read: Read) -> RecordSet:
+        """Wait for the answer of *read*; if this is cancelled, nothing of it is left."""
+
+    def silence(self, read: Read) -> LogError | None:
+        """Why *read* had no answer when its time was up; None when there was nothing to answer."""
+
+    async def close(self) -> None:
+        """Give back what is still held, now that all reads have ended."""
+
+
+def answer(read: Read, found: RecordSet | LogError) -> None:
+    """End a read, unless something else has."""
+    if read.answer.done():
+        return
+    if isinstance(found, LogError):
+        read.answer.set_exception(found)
+    else:
+        read.answer.set_result(found)
+
+
+class OutOfRange(NamedTuple):
+    """The leader says that the position lies outside of what it has."""
+
+    is_diverging: bool
+
+
+class Again(NamedTuple):
+    """The read goes on: because there is nothing yet, or it did not fit, or something is wrong."""
+
+    trouble: LogError | None
+    is_stale: bool = False
+    """Whether the leader may be another by now."""
+
+
+class Trail:
+    """What the last answers say of one partition."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self.backoff = Backoff(RETRY, now)
+        self.trouble: LogError | None = None
+        self.tail: int | None = None
+        """The position at which the leader had nothing more when it answered last."""
+        self.heard_at = float("-inf")
+        """When the leader answered last without complaint."""
+        self.bytes_wanted = 0
+        """How much the batch at the position needs, where that is more than was asked for."""
+        self.timer: asyncio.TimerHandle | None = None
+        """Ends the pause after the last failure."""
+        self.led_by: tuple[int | None, int] | None = None
+        """Leader and its epoch when they were looked up last."""
+        self._behind: tuple[int, int] = (-1, NO_EPOCH)
+
+    def wanted(self, read: Read, leader_epoch: int) -> Wanted:
+        """What to ask the leader for."""
+        position, epoch = self._behind
+        return Wanted(
+            read.partition,
+            read.position,
+            min(max(read.bytes_max, self.bytes_wanted), _BYTES_MAX),
+            leader_epoch,
+            epoch if position == read.position else NO_EPOCH,
+        )
+
+    def judge(
+        self, read: Read, fetched: Fetched, *, is_first: bool
+    ) -> RecordSet | LogError | OutOfRange | Again:
+        """
+        Say what an answer means for *read*, and remember it.
+
+        *is_first* tells that it stood first in the request: then a batch comes whatever its size.
+        """
+        if fetched.is_diverging:
+            return OutOfRange(is_diverging=True)
+        if fetched.code != Code.NONE:
+            return self._refusal(read, fetched.code)
+        self._heard()
+        found = whole_batches(fetched.data)
+        if found.next_offset is not None:
+            if found.next_offset <= read.position:
+                return self._damaged(read, f"the leader answers up to {found.next_offset} only")
+            self._behind = (found.next_offset, found.leader_epoch)
+            if found.next_offset >= fetched.next_offset:
+                self.tail = found.next_offset
+            return RecordSet(read.partition, bytes(fetched.data[: found.size]), found.next_offset)
+        if found.damage is not None:
+            return self._damaged(read, found.damage)
+        if fetched.data:
+            self.bytes_wanted = found.wanted or _GROWTH * max(read.bytes_max, len(fetched.data))
+        elif fetched.next_offset <= read.position or is_first:
+            self.tail = read.position
+            read.is_answered = True
+        return Again(None)
+
+    def failed(self, error: LogError) -> float:
+        """Note that nothing could be learned, and return the pause until it is tried again."""
+        self.trouble = error
+        self.tail = None
+        self.heard_at = float("-inf")
+        return self.backoff.failed()
+
+    def forget_epoch(self) -> None:
+        """Ask without the epoch of the batch before: the leader cannot tell by it."""
+        self._behind = (-1, NO_EPOCH)
+
+    def _heard(self) -> None:
+        self.backoff.succeeded()
+        self.trouble = None
+        self.tail = None
+        self.heard_at = self._now()
+        self.bytes_wanted = 0
+
+    def _refusal(self, read: Read, code: int) -> LogError | OutOfRange | Again:
+        where = f"partition {read.partition}"
+        if code == Code.OFFSET_OUT_OF_RANGE:
+            return OutOfRange(is_diverging=False)
+        if code == Code.CORRUPT_MESSAGE:
+            return self._damaged(read, f"the leader says {name_of(code)}")
+        error = trouble(where, code, "READ the topic")
+        return Again(error, is_stale=True) if isinstance(error, LogUnavailable) else error
+
+    def _damaged(self, read: Read, why: str) -> LogDamaged:
+        return LogDamaged(f"partition {read.partition} at offset {read.position}: {why}")
+
+
+def truncated(
+    read: Read, log_start: int, next_offset: int, *, is_diverging: bool
+) -> LogTruncated | None:
+    """The error for a position outside of the bounds; None when it is within them after all."""
+    where = f"partition {read.partition}: offset {read.position}"
+    held = f"the log holds {log_start} to {next_offset}"
+    if is_diverging:
+        what = f"{where} belongs to a history that its leader does not have (unclean election)"
+    elif log_start <= read.position <= next_offset:
+        return None
+    else:
+        what = f"{where} is not there"
+    return LogTruncated(f"{what}; {held}", log_start, next_offset)

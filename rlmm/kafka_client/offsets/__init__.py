@@ -1,0 +1,14 @@
+"""
+Where logs begin and end: log start offset, high watermark and last stable offset, as leaders tell
+them.
+
+May be imported by `rlmm.log.kafka`, `rlmm.process`, `rlmm.state_sources`,
+`spark_tiering.segment_sources`.
+
+- `last_stable_offsets`: Last stable offsets of users' partitions, asked of the cluster for a
+  service beside the log.
+- `log_bounds`: The bounds of partitions, asked of each partition's leader at the moment of the
+  call.
+- `log_ends`: The ends of a partition's log, as its leader is asked for them and what its answers
+  mean.
+"""

@@ -1,0 +1,74 @@
+"""Last stable offsets of users' partitions, asked of the cluster for a service beside the log."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from rlmm.errors import LogUnavailable, UnsupportedVersion
+from rlmm.kafka_client.admin.user_topics import UserTopics
+from rlmm.kafka_client.connections.connection import Dialer
+from rlmm.kafka_messages.metadata import LATEST, READ_COMMITTED, TopicOffsetsRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from rlmm.kafka_client.settings import KafkaSettings
+    from rlmm.metadata.ids import TopicIdPartition
+
+
+class LastStableOffsets:
+    """A client of the cluster of *settings*, connected as long as `run` runs."""
+
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        timeout_s: float,
+        *,
+        prepare: Callable[[KafkaSettings], Awaitable[Dialer]] = Dialer.prepare,
+    ) -> None:
+        self._settings = settings
+        self._timeout_s = timeout_s
+        self._prepare = prepare
+        self._topics: UserTopics | None = None
+
+    async def run(self) -> None:
+        """
+        Be there to be asked, until cancelled.
+
+        Raises `ConfigError` for a file of the settings that cannot be used.
+        """
+        topics = UserTopics(self._settings, await self._prepare(self._settings), self._timeout_s)
+        self._topics = topics
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self._topics = None
+            await topics.close()
+
+    async def last_stable_offset(self, partition: TopicIdPartition) -> int:
+        """
+        The offset below which all of *partition* is replicated and no transaction is open, as its
+        leader tells it now: of the topic with that id, and no other one of its name.
+
+        Raises `LogUnavailable` where nobody tells it, and `LogNotPermitted` where we may not ask.
+        """
+        topics = self._topics
+        if topics is None:
+            raise LogUnavailable("the cluster is not asked before the service runs")
+        try:
+            told = await topics.of_leaders([partition], _request)
+        except UnsupportedVersion as error:
+            raise LogUnavailable(str(error)) from error
+        found = [listed.offset for listed in told.get(partition, ()) if listed.offset >= 0]
+        if not found:
+            msg = (
+                f"no leader tells of {partition} with the topic id {partition.topic_id}: is it "
+                "that cluster, and may we DESCRIBE the topic?"
+            )
+            raise LogUnavailable(msg)
+        return found[0]
+
+
+def _request(partitions: Mapping[str, Sequence[int]]) -> TopicOffsetsRequest:
+    return TopicOffsetsRequest(partitions, LATEST, READ_COMMITTED)

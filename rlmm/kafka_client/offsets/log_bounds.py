@@ -1,0 +1,140 @@
+"""
+The bounds of partitions, asked of each partition's leader at the moment of the call.
+
+Missing in an answer is unknown, never zero. Leaders are asked at once and apart: who answers is not
+kept waiting for who does not. Each leader is asked for the topic's id last, on the same connection:
+so its offsets are of the topic that was meant.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from rlmm.errors import LogError, LogRecreated, LogUnavailable
+from rlmm.kafka_messages.error_codes import Code, trouble
+from rlmm.kafka_messages.metadata import EARLIEST, LATEST, ListOffsetsRequest, MetadataRequest
+from rlmm.log.protocol import Bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from rlmm.kafka_client.connections.cluster import Cluster, ClusterView
+    from rlmm.kafka_client.connections.task_set import Crew
+    from rlmm.kafka_messages.metadata import ListedOffset
+    from rlmm.metadata.ids import Uuid
+
+_ROUNDS = 2
+"""How often a partition is asked for, with a newer view in between, before its error is told."""
+_STRAGGLER_S = 1.0
+"""How much longer than the first a leader may take when others have answered."""
+
+Answers = dict[int, "Bounds | LogError"]
+
+
+class BoundsQuestion:
+    """One question for the bounds of some partitions; *answers* fills while it is asked."""
+
+    def __init__(
+        self, cluster: Cluster, crew: Crew, topic: str, topic_id: Uuid, partitions: Iterable[int]
+    ) -> None:
+        self._cluster = cluster
+        self._crew = crew
+        self._topic = topic
+        self._topic_id = topic_id
+        self.answers: Answers = {
+            partition: LogUnavailable(f"partition {partition}: its leader has not answered")
+            for partition in partitions
+        }
+
+    async def ask(self) -> None:
+        """Ask until every partition has its bounds or an error that stays."""
+        for asked in range(1, _ROUNDS + 1):
+            view = await self._cluster.view_now()
+            await self._ask_leaders(view)
+            if asked == _ROUNDS or not self._unavailable():
+                return
+            await self._cluster.view_after(view.number)
+
+    def _unavailable(self) -> list[int]:
+        """The partitions that may have bounds when they are asked for again."""
+        return [
+            partition
+            for partition, answer in self.answers.items()
+            if isinstance(answer, LogUnavailable)
+        ]
+
+    async def _ask_leaders(self, view: ClusterView) -> None:
+        by_leader: defaultdict[int, list[int]] = defaultdict(list)
+        for partition in self._unavailable():
+            leader = view.leader_of(partition)
+            if leader is None:
+                self._tell([partition], LogUnavailable(view.without_leader(partition)))
+            else:
+                by_leader[leader].append(partition)
+        tasks = {
+            self._crew.start(
+                self._ask_leader(leader, tuple(asked)), f"bounds of broker {leader}"
+            ): leader
+            for leader, asked in by_leader.items()
+        }
+        if not tasks:
+            return
+        try:
+            is_first = not any(isinstance(answer, Bounds) for answer in self.answers.values())
+            if is_first:
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            _, late = await asyncio.wait(tasks, timeout=_STRAGGLER_S)
+            for task in late:
+                self._cluster.hang_up(tasks[task])
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _ask_leader(self, leader: int, partitions: tuple[int, ...]) -> None:
+        try:
+            connection = await self._cluster.node(leader).control()
+            # The start first: it can only rise, so it never lies beyond the end that is told next.
+            starts = connection.send(ListOffsetsRequest(self._topic, partitions, EARLIEST))
+            ends = connection.send(ListOffsetsRequest(self._topic, partitions, LATEST))
+            topics = connection.send(MetadataRequest(self._topic))
+            start, end, told = await asyncio.gather(starts, ends, topics)
+        except LogError as error:
+            self._tell(partitions, error)
+            return
+        topic_id = next((t.topic_id for t in told.topics if t.code == Code.NONE), None)
+        if topic_id != self._topic_id:
+            self._tell(partitions, gone(self._topic, self._topic_id, topic_id))
+            return
+        for partition in partitions:
+            self.answers[partition] = _joined(partition, start, end)
+
+    def _tell(self, partitions: Iterable[int], error: LogError) -> None:
+        for partition in partitions:
+            self.answers[partition] = type(error)(f"partition {partition}: {error}")
+
+
+def gone(topic: str, topic_id: Uuid, now: Uuid | None) -> LogError:
+    """The error for a topic that is not there any more: gone, or another has its name."""
+    if now is None:
+        return LogUnavailable(f"topic {topic} with id {topic_id} is not there now")
+    return LogRecreated(
+        f"topic {topic} was deleted and created anew: its id was {topic_id}, now it is {now}"
+    )
+
+
+def _joined(
+    partition: int, starts: Mapping[int, ListedOffset], ends: Mapping[int, ListedOffset]
+) -> Bounds | LogError:
+    """Both ends of a partition as bounds; an end that is missing or unknown makes an error."""
+    found: list[int] = []
+    for listed in (starts.get(partition), ends.get(partition)):
+        if listed is None:
+            return LogUnavailable(f"partition {partition}: the answer does not name it")
+        if listed.code != Code.NONE:
+            return trouble(f"partition {partition}", listed.code, "DESCRIBE the topic")
+        if listed.offset < 0:
+            return LogUnavailable(f"partition {partition}: its leader does not know its bounds")
+        found.append(listed.offset)
+    return Bounds(*found)

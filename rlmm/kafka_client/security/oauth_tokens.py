@@ -1,0 +1,44 @@
+"""Tokens of OAUTHBEARER that somebody else keeps fresh in a file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.base.own_thread import in_own_thread
+from rlmm.errors import LogNotPermitted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TOKEN_BYTES_MAX = 1 << 20
+
+
+class FileTokens:
+    """
+    A `TokenProvider` that reads *path* anew for each connection.
+
+    Whoever renews the token replaces the file; nothing here knows when it expires.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __repr__(self) -> str:
+        return f"FileTokens({str(self._path)!r})"
+
+    async def token(self) -> str:
+        """The text of the file; `LogNotPermitted` when it cannot be read, is empty or no token."""
+        try:
+            text = (await in_own_thread("token", self._read)).decode("ascii").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not ASCII"
+            msg = f"the token file {self._path} cannot be read: {reason}"
+            raise LogNotPermitted(msg) from error
+        if not text or len(text) >= TOKEN_BYTES_MAX or text.split() != [text]:
+            msg = f"the token file {self._path} must hold one token, found {len(text)} characters"
+            raise LogNotPermitted(msg)
+        return text
+
+    def _read(self) -> bytes:
+        with self._path.open("rb") as file:
+            return file.read(TOKEN_BYTES_MAX)

@@ -1,0 +1,287 @@
+"""
+What the `kafka` log can be told: addresses, security, the topic, limits. Values only, no I/O.
+
+Fields are named like Kafka's own keys, underscores for dots; an error names the key as Kafka does.
+Everything is checked at construction, and no text form shows a secret.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeVar
+
+from rlmm.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rlmm.kafka_client.security.security import TokenProvider
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+TOPIC = "__remote_log_metadata"
+PARTITION_COUNT = 50
+"""Partitions that Kafka gives the topic when nothing is configured."""
+
+_TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_INT16_MAX = 2**15 - 1
+_INT32_MAX = 2**31 - 1
+_INT64_MAX = 2**63 - 1
+_PORT_MAX = 2**16 - 1
+
+
+class SecurityProtocol(StrEnum):
+    """How a connection is encrypted and who proves who they are."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SASL_SSL = "SASL_SSL"
+
+    @property
+    def is_tls(self) -> bool:
+        """Whether the connection is encrypted."""
+        return self in {SecurityProtocol.SSL, SecurityProtocol.SASL_SSL}
+
+    @property
+    def is_sasl(self) -> bool:
+        """Whether we name ourselves by SASL."""
+        return self in {SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL}
+
+
+class SaslMechanism(StrEnum):
+    """How a user proves who they are."""
+
+    PLAIN = "PLAIN"
+    SCRAM_SHA_256 = "SCRAM-SHA-256"
+    SCRAM_SHA_512 = "SCRAM-SHA-512"
+    OAUTHBEARER = "OAUTHBEARER"
+
+
+class FetchPath(StrEnum):
+    """How records are fetched."""
+
+    AUTO = "auto"
+    """Raw, unless aiokafka is of another minor version than the one this was written against."""
+    RAW = "raw"
+    GETMANY = "getmany"
+    """Through aiokafka's consumer: slower, and less comes through; see `getmany`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A text that no log line, traceback or support bundle may show."""
+
+    value: str = field(repr=False)
+
+    def __repr__(self) -> str:
+        return "***"
+
+
+def _require(key: str, value: int, low: int, high: int) -> None:
+    if type(value) is not int or not low <= value <= high:
+        msg = f"{key} must be a whole number from {low} to {high}, got {value!r}"
+        raise ConfigError(msg)
+
+
+def _choice(key: str, kind: type[_Choice], value: str) -> _Choice:
+    try:
+        return kind(value)
+    except ValueError as error:
+        msg = f"{key} must be one of {', '.join(kind)}, got {value!r}"
+        raise ConfigError(msg) from error
+
+
+@dataclass(frozen=True, slots=True)
+class SecuritySettings:
+    """
+    Who we are to the brokers, and how we know that they are who they say.
+
+    Files are PEM, or stores of Java's: the truststore holds the certificates of who signed the
+    brokers' (without one, the system's are used), the keystore our private key and certificate
+    chain for mutual TLS.
+    """
+
+    security_protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
+    """How connections are encrypted, and whether a user is named; the default is Kafka's."""
+    sasl_mechanism: SaslMechanism | None = None
+    """How the user is proven, with one of the SASL protocols: needed there, and refused
+    elsewhere. Not set: nobody is named."""
+    sasl_username: str | None = None
+    """The user of PLAIN and SCRAM. Not set: who the `sasl.jaas.config` names."""
+    sasl_password: Secret | None = None
+    """That user's password; best given by environment variable or a `client.properties`, because
+    other users of the machine can read a process's flags. Not set: that of the
+    `sasl.jaas.config`."""
+    token_provider: TokenProvider | None = field(default=None, repr=False)
+    """Gives the tokens of OAUTHBEARER."""
+    ssl_truststore_location: str | None = None
+    """File with the certificates of who signed the brokers': PEM, or a store of Java's, PKCS12 or
+    JKS. Not set: the system's."""
+    ssl_truststore_password: Secret | None = None
+    """What opens a truststore that is no PEM. Not set: a JKS store is read without it, unchecked;
+    of PKCS12 only one that has none."""
+    ssl_keystore_location: str | None = None
+    """File with our private key and its certificates, where brokers ask for one: PEM, or a store of
+    Java's, PKCS12 or JKS. Not set: we show none."""
+    ssl_keystore_password: Secret | None = None
+    """What opens a keystore that is no PEM. Not set: it has none."""
+    ssl_key_password: Secret | None = None
+    """What opens an encrypted private key. Not set: it is not encrypted, or in a store of Java's,
+    what opens the store opens the key."""
+    ssl_endpoint_identification_algorithm: str = "https"
+    """Empty: a broker's certificate may be made out for any name."""
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself, before any I/O."""
+        protocol = _choice("security.protocol", SecurityProtocol, self.security_protocol)
+        object.__setattr__(self, "security_protocol", protocol)
+        if self.ssl_endpoint_identification_algorithm not in {"https", ""}:
+            msg = (
+                "ssl.endpoint.identification.algorithm must be https or empty, "
+                f"got {self.ssl_endpoint_identification_algorithm!r}"
+            )
+            raise ConfigError(msg)
+        if protocol.is_sasl:
+            self._require_user()
+        elif self.sasl_mechanism is not None:
+            msg = (
+                f"sasl.mechanism is {self.sasl_mechanism}, but security.protocol is {protocol}: "
+                "set SASL_SSL or SASL_PLAINTEXT, or no mechanism"
+            )
+            raise ConfigError(msg)
+
+    def _require_user(self) -> None:
+        mechanism = _choice("sasl.mechanism", SaslMechanism, self.sasl_mechanism or "")
+        object.__setattr__(self, "sasl_mechanism", mechanism)
+        if mechanism is SaslMechanism.OAUTHBEARER:
+            missing = "a token provider" if self.token_provider is None else None
+        elif self.sasl_username is None or self.sasl_password is None:
+            missing = "sasl.username and sasl.password"
+        else:
+            missing = None
+        if missing is not None:
+            msg = f"sasl.mechanism {mechanism} needs {missing}"
+            raise ConfigError(msg)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSettings:
+    """
+    The metadata topic: what is expected of it, and how it is created where that is asked for.
+
+    The defaults are Kafka's own.
+    """
+
+    name: str = TOPIC
+    """Kafka has one name for it; another one is for copies that were made of it."""
+    num_partitions: int | None = None
+    """How many partitions the topic must have. Not set: it is taken as it is, and where it is
+    created it gets 50."""
+    is_created: bool = False
+    """Whether the topic is created when it is surely absent. Never where it was there before, as
+    snapshots tell: see lost topic in operating.md."""
+    replication_factor: int = 3
+    """Of the topic when it is created; Kafka's `remote.log.metadata.topic.replication.factor`."""
+    retention_ms: int = -1
+    """Of the topic when it is created, -1 for ever: what is deleted from it makes data in the tier
+    unreadable. Kafka's `remote.log.metadata.topic.retention.ms`."""
+    min_isr: int = 2
+    """Of the topic when it is created; Kafka's `remote.log.metadata.topic.min.isr`."""
+
+    def __post_init__(self) -> None:
+        """Refuse values that Kafka's manager would refuse, naming its key."""
+        if self.name in {".", ".."} or not _TOPIC_NAME.fullmatch(self.name):
+            msg = (
+                "the name of the metadata topic must be 1 to 249 letters of ASCII, digits, "
+                f"'.', '_' or '-', got {self.name!r}"
+            )
+            raise ConfigError(msg)
+        prefix = "remote.log.metadata.topic"
+        if self.num_partitions is not None:
+            _require(f"{prefix}.num.partitions", self.num_partitions, 1, _INT32_MAX)
+        _require(f"{prefix}.replication.factor", self.replication_factor, 1, _INT16_MAX)
+        _require(f"{prefix}.min.isr", self.min_isr, 1, _INT16_MAX)
+        if self.retention_ms != -1:
+            _require(f"{prefix}.retention.ms", self.retention_ms, 1, _INT64_MAX)
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSettings:
+    """Everything the `kafka` log can be told; only the addresses have no default."""
+
+    bootstrap_servers: tuple[str, ...]
+    """`host:port` each; any that answers is enough. Not set: the log is not Kafka's."""
+    security: SecuritySettings = field(default_factory=SecuritySettings)
+    topic: TopicSettings = field(default_factory=TopicSettings)
+    node_id: str = "rlmm"
+    """Stands in the client ids, where Kafka's own manager has the id of its broker."""
+    is_learned: bool = False
+    """Whether there are no addresses yet, because a broker is to tell them."""
+    cluster_id: str | None = None
+    """Which cluster it has to be, where that is known before: in another one nothing is created."""
+    is_observer: bool = True
+    """Whether nothing is ever written: then no producer exists, READ and DESCRIBE are enough."""
+    fetch_path: FetchPath = FetchPath.AUTO
+    """How records are fetched: `raw` is several times as fast, `getmany` is the client library's
+    own way, `auto` takes it only where the library is not the version `raw` was written against."""
+    request_timeout_ms: int = 30_000
+    """Longest wait for the answer to one request."""
+    socket_connection_setup_timeout_ms: int = 10_000
+    """Longest wait for a connection; Kafka's."""
+    connections_max_idle_ms: int = 540_000
+    """Age at which an unused connection is closed, before a broker does at ten minutes; Kafka's."""
+    fetch_max_wait_ms: int = 250
+    """Longest wait of a broker for new records; a reader that joins waits no longer than this."""
+    fetch_max_bytes: int = 4 * 1024 * 1024
+    """Most bytes in one answer, over all partitions; one batch comes through, however large."""
+    max_request_size: int = 1024 * 1024
+    """Most bytes of one batch that is appended."""
+    buffer_memory: int = 32 * 1024 * 1024
+    """Most bytes of events that wait to be appended."""
+    pending_appends_max: int = 10_000
+    """Most events that wait to be appended."""
+
+    def __post_init__(self) -> None:
+        """Refuse values that mean nothing, naming the key, before any I/O."""
+        if isinstance(self.bootstrap_servers, str):
+            listed = [server.strip() for server in self.bootstrap_servers.split(",")]
+            object.__setattr__(self, "bootstrap_servers", tuple(filter(None, listed)))
+        if not self.bootstrap_servers and not self.is_learned:
+            msg = "bootstrap.servers must name at least one host:port"
+            raise ConfigError(msg)
+        for server in self.bootstrap_servers:
+            address_of(server)
+        if self.is_observer and self.topic.is_created:
+            msg = "an observer writes nothing, so it cannot create the topic: set only one of them"
+            raise ConfigError(msg)
+        path = _choice("fetch.path", FetchPath, self.fetch_path)
+        object.__setattr__(self, "fetch_path", path)
+        for key in (
+            "request_timeout_ms",
+            "socket_connection_setup_timeout_ms",
+            "connections_max_idle_ms",
+            "fetch_max_wait_ms",
+            "fetch_max_bytes",
+            "max_request_size",
+            "buffer_memory",
+            "pending_appends_max",
+        ):
+            _require(key.replace("_", "."), getattr(self, key), 1, _INT32_MAX)
+
+    def client_id(self, role: str) -> str:
+        """The client id that Kafka's own manager has in this role: consumer, producer, admin."""
+        return f"{self.topic.name}_client_{self.node_id}_{role}"
+
+
+def address_of(server: str) -> tuple[str, int]:
+    """Host and port of `host:port`; a host of colons stands in brackets."""
+    host, colon, port = server.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        colon = ""
+    if not (host and colon and port.isascii() and port.isdigit() and 0 < int(port) <= _PORT_MAX):
+        msg = f"bootstrap.servers must be host:port, got {server!r}"
+        raise ConfigError(msg)
+    return host, int(port)

@@ -1,0 +1,284 @@
+"""
+The `files` log: events in a folder of our own, in Kafka's form; the default of the service.
+
+Stands on `rlmm.partition_log`, which keeps the bytes; here are the topic's identity, deadlines and
+the form of an event. An observer opens the folder read-only: nothing in it is changed, it may be a
+copy of what a broker has, complete or not, and it ends where it ended when it was first touched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Self
+
+from rlmm.base.clock import SYSTEM_CLOCK
+from rlmm.base.folder_lock import NO_ROOM
+from rlmm.base.own_thread import in_own_thread
+from rlmm.errors import (
+    AppendRefused,
+    AppendUncertain,
+    ConfigError,
+    LogDamaged,
+    LogError,
+    LogUnavailable,
+    NotFound,
+)
+from rlmm.log.files.log_folder import (
+    TOPIC,
+    copied_identity,
+    keep_identity,
+    kept_identity,
+    look_at,
+    new_identity,
+)
+from rlmm.log.protocol import Bounds, LogStatistics
+from rlmm.log.request_checks import (
+    require_count,
+    require_partition,
+    require_position,
+    require_value,
+)
+from rlmm.partition_log.disk import DISK
+from rlmm.partition_log.registry import LogRegistry
+from rlmm.partition_log.settings import LogSettings
+from rlmm.records.writer import build_batch, records_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+    from rlmm.base.clock import Clock
+    from rlmm.log.files.log_folder import LogFolder
+    from rlmm.log.protocol import LogIdentity
+    from rlmm.partition_log.disk import Disk
+    from rlmm.partition_log.partition import PartitionLog
+    from rlmm.records.record_set import RecordSet
+
+
+_log = logging.getLogger("rlmm.log.files")
+
+
+@dataclass(frozen=True, slots=True)
+class FilesLogStatistics(LogStatistics):
+    """What the folder holds, and what was done since it was opened."""
+
+    partitions: int
+    """Those that were asked for."""
+    offline: int
+    """Nothing is written there, and nothing read beyond the damage."""
+    opened: int
+    """Openings that were begun, failed ones included."""
+    open_files: int
+    note_failures: int
+    """How often the check points could not be written, as on a full disk."""
+
+
+class FilesLog:
+    """A `MetadataLog` in a folder. `open` it, `run` it beside its use, and close it."""
+
+    def __init__(
+        self,
+        registry: LogRegistry,
+        identity: LogIdentity,
+        settings: LogSettings,
+        clock: Clock,
+        *,
+        is_observer: bool,
+    ) -> None:
+        self._registry = registry
+        self._identity = identity
+        self._batch_bytes_max = min(settings.batch_bytes_max, settings.segment_bytes)
+        self._clock = clock
+        self._is_observer = is_observer
+        self._is_closed = False
+        self._closing = asyncio.Lock()
+
+    @classmethod
+    async def open(
+        cls,
+        folder: Path,
+        *,
+        partition_count: int | None = None,
+        is_observer: bool = False,
+        settings: LogSettings | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+        disk: Disk = DISK,
+    ) -> Self:
+        """
+        Open the log in *folder*, or begin one there; *partition_count* is what is configured.
+
+        Raises `ConfigError`, one line, when the folder is in use, holds something else, contradicts
+        *partition_count*, or cannot be read or written; then it is left as it was. Raises
+        `LogUnavailable` when its disk is full.
+        """
+        settings = settings or LogSettings()
+        require_count(partition_count)
+        found = await in_own_thread("log-look", partial(look_at, folder))
+        if is_observer:
+            identity = copied_identity(found, partition_count)
+            registry = await LogRegistry.open(folder, settings, read_only=True, disk=disk)
+            return cls(registry, identity, settings, clock, is_observer=True)
+        _judged(found, partition_count)
+        registry = await LogRegistry.open(folder, settings, disk=disk, now_ms=clock.now_ms)
+        try:
+            # Looked at again: only under the lock of the registry nobody else changes it.
+            found = await in_own_thread("log-look", partial(look_at, folder))
+            identity, is_new = _judged(found, partition_count)
+            if is_new:
+                await _begin(registry, folder, identity)
+        except BaseException:
+            await registry.close()
+            raise
+        return cls(registry, identity, settings, clock, is_observer=False)
+
+    async def run(self) -> None:
+        """Roll and expire segments by their age, until cancelled."""
+        await self._registry.run()
+
+    @property
+    def folder(self) -> Path:
+        """Where it is."""
+        return self._registry.path
+
+    def statistics(self) -> FilesLogStatistics:
+        """How the folder stands."""
+        return FilesLogStatistics(*self._registry.statistics())
+
+    async def identity(self, *, timeout_s: float) -> LogIdentity:
+        """Tell who the log is; under our lock nobody can make it another."""
+        del timeout_s  # nothing here ever waits
+        self._require_open("identity")
+        return self._identity
+
+    async def bounds(
+        self, partitions: Collection[int], *, timeout_s: float
+    ) -> dict[int, Bounds | LogError]:
+        """Ask for the bounds of each partition; a slow opening of one holds up no other."""
+        for partition in partitions:
+            require_partition(partition, self._identity.partition_count)
+        self._require_open("bounds")
+        answers: dict[int, Bounds | LogError] = {}
+
+        async def ask(partition: int) -> None:
+            try:
+                log = await self._opened(partition)
+                if log.fault is not None:
+                    msg = f"partition {partition} is offline: {log.fault}"
+                    raise LogDamaged(msg)
+                answers[partition] = Bounds(log.log_start, log.next_offset)
+            except LogError as error:
+                answers[partition] = error
+
+        try:
+            async with self._clock.timeout(timeout_s):
+                await asyncio.gather(*map(ask, set(partitions)))
+        except TimeoutError:
+            pass
+        self._require_open("bounds")
+        return {
+            partition: answers.get(partition)
+            or LogUnavailable(f"partition {partition}: not opened in {timeout_s} s")
+            for partition in partitions
+        }
+
+    async def read(
+        self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
+    ) -> RecordSet | None:
+        """Return what follows *position* as soon as there is anything; None at the deadline."""
+        require_partition(partition, self._identity.partition_count)
+        require_position(position, bytes_max)
+        self._require_open(f"partition {partition}")
+        await asyncio.sleep(0)  # what is in memory comes at once: let others run in between
+        try:
+            async with self._clock.timeout(timeout_s):
+                log = await self._opened(partition)
+                while True:
+                    found = await log.read(position, bytes_max=bytes_max)
+                    if found is not None:
+                        return found
+                    await log.wait_past(position, math.inf)
+        except TimeoutError:
+            return None
+
+    async def append(self, partition: int, value: bytes, *, timeout_s: float) -> int:
+        """
+        Store one event and return its offset, once it is as safe as the policy of syncing says.
+
+        A cancelled append is uncertain.
+        """
+        require_partition(partition, self._identity.partition_count)
+        require_value(value)
+        if self._is_observer:
+            msg = f"partition {partition}: opened as an observer, nothing is written"
+            raise AppendRefused(msg)
+        self._require_open(f"partition {partition}")
+        batch = build_batch(records_of([value], 0, self._clock.now_ms()), 0)
+        if len(batch) > self._batch_bytes_max:
+            msg = (
+                f"partition {partition}: an event of {len(value)} bytes makes a batch of "
+                f"{len(batch)}, allowed are {self._batch_bytes_max}"
+            )
+            raise AppendRefused(msg)
+        log: PartitionLog | None = None
+        try:
+            async with self._clock.timeout(timeout_s):
+                log = await self._opened(partition)
+                leader_epoch = log.leader_epochs[-1][0] if log.leader_epochs else 0
+                appended = await log.append(batch, leader_epoch=leader_epoch, timeout_s=timeout_s)
+        except TimeoutError:
+            what = "not opened" if log is None else "no answer to an append"
+            msg = f"partition {partition}: {what} in {timeout_s} s"
+            raise (AppendRefused if log is None else AppendUncertain)(msg) from None
+        return appended.base_offset
+
+    async def close(self) -> None:
+        """Sync what is written, end every call, and give the folder back; all when it returns."""
+        self._is_closed = True
+        async with self._closing:
+            await self._registry.close()
+
+    async def _opened(self, partition: int) -> PartitionLog:
+        """The partition's one handle; a copy may lack it."""
+        try:
+            log = await self._registry.partition(TOPIC, partition)
+        except NotFound as error:
+            msg = f"partition {partition} has no folder in {self._registry.path}"
+            raise LogUnavailable(msg) from error
+        self._require_open(f"partition {partition}")  # an opening may take long
+        return log
+
+    def _require_open(self, what: str) -> None:
+        if self._is_closed:
+            msg = f"{what}: the log is closed"
+            raise LogUnavailable(msg)
+
+
+def _judged(found: LogFolder, partition_count: int | None) -> tuple[LogIdentity, bool]:
+    """Who the log in *found* is, and whether it has yet to begin."""
+    identity = new_identity(found, partition_count)
+    if identity is None:
+        return kept_identity(found, partition_count), False
+    return identity, True
+
+
+async def _begin(registry: LogRegistry, folder: Path, identity: LogIdentity) -> None:
+    """Make every partition, and then the file that says that they are all there."""
+    # Where there should have been one, a disk that is not mounted looks like a first start.
+    _log.warning("%s: a new, empty log begins here, of cluster id %s", folder, identity.cluster_id)
+    numbers = range(identity.partition_count)
+    topic_id = bytes(identity.topic_id)
+    try:
+        await asyncio.gather(*(registry.create(TOPIC, number, topic_id) for number in numbers))
+        await in_own_thread("log-begin", partial(keep_identity, folder, identity))
+    except (LogError, OSError) as error:
+        msg = (
+            f"{folder}: no log of {identity.partition_count} partitions begun there: {error}; the "
+            "next start goes on where this one stopped"
+        )
+        cause = error.__cause__ if isinstance(error, LogError) else error
+        is_full = isinstance(cause, OSError) and cause.errno in NO_ROOM
+        raise (LogUnavailable if is_full else ConfigError)(msg) from error

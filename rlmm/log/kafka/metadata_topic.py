@@ -1,0 +1,248 @@
+"""
+The metadata topic itself: whether it is what the configuration says, how it is created, and which
+of its settings are dangerous. Nothing here alters a topic that exists.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rlmm.base.backoff import RETRY, Backoff
+from rlmm.errors import ConfigError, LogUnavailable, TopicAbsent
+from rlmm.kafka_client.settings import PARTITION_COUNT
+from rlmm.kafka_messages.error_codes import DENIED, Code, name_of, trouble
+from rlmm.kafka_messages.topics import CreateTopicsRequest, DescribeTopicsRequest
+from rlmm.log.kafka.recreated_topic import gone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rlmm.kafka_client.connections.cluster import Cluster, ClusterView, TopicView
+    from rlmm.kafka_client.connections.connection import Connection
+    from rlmm.kafka_client.settings import KafkaSettings, TopicSettings
+    from rlmm.kafka_messages.topics import TopicSetting
+
+_IMPOSSIBLE = frozenset(
+    {
+        Code.INVALID_PARTITIONS,
+        Code.INVALID_CONFIG,
+        Code.INVALID_REQUEST,
+        Code.INVALID_TOPIC_EXCEPTION,
+        Code.POLICY_VIOLATION,
+    }
+)
+"""Answers to a creation which say that it can never succeed as it is asked for."""
+
+_ASKED = (
+    "min.insync.replicas",
+    "cleanup.policy",
+    "retention.ms",
+    "retention.bytes",
+    "remote.storage.enable",
+    "unclean.leader.election.enable",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFinding:
+    """A setting of the topic that endangers the metadata: what it is, why, and what to do."""
+
+    key: str
+    value: str
+    reason: str
+    fix: str
+
+    def __str__(self) -> str:
+        return f"{self.key} = {self.value}: {self.reason}; {self.fix}"
+
+
+def require_topic(settings: TopicSettings, view: ClusterView) -> TopicView:
+    """
+    The topic of *view*, once it is what the configuration says.
+
+    Raises `ConfigError` with both partition counts when they differ, or when it is surely absent.
+    """
+    topic = view.topic
+    if topic is None:
+        if is_absent(view):
+            raise TopicAbsent(
+                f"topic {settings.name} does not exist in cluster {view.cluster_id}: Kafka's own "
+                "manager makes it when a broker with tiered storage starts, or this service does "
+                "(kafka.topic.is.created)"
+            )
+        raise trouble(f"topic {settings.name}", view.topic_code, "DESCRIBE the topic")
+    count, expected = len(topic.partitions), settings.num_partitions
+    if expected is not None and count != expected:
+        raise ConfigError(
+            f"topic {settings.name} has {count} partitions, the configuration says {expected} "
+            "(remote.log.metadata.topic.num.partitions): user partitions would be looked for in "
+            "the wrong places; correct the configuration"
+        )
+    return topic
+
+
+def require_cluster(settings: KafkaSettings, view: ClusterView) -> None:
+    """Refuse a cluster that is not the one that is meant, before anything is made in it."""
+    if settings.cluster_id not in {None, view.cluster_id}:
+        raise ConfigError(f"there is cluster {view.cluster_id}, not {settings.cluster_id}")
+
+
+def is_absent(view: ClusterView) -> bool:
+    """Whether the topic surely does not exist: nothing else may lead to its creation."""
+    return view.topic is None and view.topic_code == Code.UNKNOWN_TOPIC_OR_PARTITION
+
+
+class TopicCreation:
+    """
+    The creation of the topic: one attempt at a time and for each view, whoever asks for it.
+
+    Where it was there before it is never created anew, see `lost_topic`.
+    """
+
+    def __init__(self, settings: KafkaSettings, cluster: Cluster, now: Callable[[], float]) -> None:
+        self.trouble: LogUnavailable | None = None
+        """Why the last attempt failed; None when it did not."""
+        self._settings = settings
+        self._cluster = cluster
+        self._backoff = Backoff(RETRY, now)
+        self._is_running = False
+        self._seen = 0
+        self._known: set[str] = set()
+        """Clusters that have the topic, or had it."""
+
+    def require(self, view: ClusterView) -> TopicView:
+        """See `require_topic`; where the topic was there before, absent is told as gone."""
+        if is_absent(view):
+            self._refuse_anew(view)
+        found = require_topic(self._settings.topic, view)
+        self.saw(view)
+        return found
+
+    def saw(self, view: ClusterView) -> None:
+        """The topic is there, or was."""
+        self._known.add(view.cluster_id)
+
+    def _refuse_anew(self, view: ClusterView) -> None:
+        if view.cluster_id in self._known:
+            raise gone(self._settings.topic.name, view.cluster_id)
+
+    async def attempt(self, view: ClusterView) -> None:
+        """
+        Have the topic created that *view* lacks, unless somebody else does, or has since.
+
+        Returns after a pause when another attempt may succeed; raises like `create_topic` when none
+        can, and `TopicAbsent` where the topic was there before.
+        """
+        self._refuse_anew(view)
+        if self._is_running or view.number <= self._seen:
+            return
+        self._is_running = True
+        try:
+            connection = await self._cluster.any_node().control()
+            await create_topic(self._settings, connection)
+            self.trouble = None
+            self._backoff.succeeded()
+        except LogUnavailable as error:
+            self.trouble = error
+            await asyncio.sleep(self._backoff.failed())
+        finally:
+            self._is_running = False
+            self._seen = self._cluster.attempts.made
+
+
+async def create_topic(settings: KafkaSettings, connection: Connection) -> None:
+    """
+    Create the topic as Kafka's own manager does; that it exists already is success.
+
+    Raises `ConfigError` when the cluster can never create it as asked, `LogNotPermitted`, or
+    `LogUnavailable` when another attempt may succeed.
+    """
+    topic = settings.topic
+    request = CreateTopicsRequest(
+        topic.name,
+        partition_count=topic.num_partitions or PARTITION_COUNT,
+        replication_factor=topic.replication_factor,
+        settings={
+            "cleanup.policy": "delete",
+            "retention.ms": str(topic.retention_ms),
+            "remote.storage.enable": "false",
+            "min.insync.replicas": str(topic.min_isr),
+        },
+        timeout_ms=settings.request_timeout_ms // 2,
+    )
+    outcome = await connection.call(request)
+    if outcome.code in {Code.NONE, Code.TOPIC_ALREADY_EXISTS}:
+        return
+    if outcome.code in _IMPOSSIBLE:
+        raise ConfigError(
+            f"topic {topic.name} cannot be created: {outcome.reason or name_of(outcome.code)}"
+        )
+    if outcome.code == Code.INVALID_REPLICATION_FACTOR:
+        # Also what a cluster says that is just starting: the other brokers may be on their way.
+        raise LogUnavailable(
+            f"creating topic {topic.name}: {outcome.reason or name_of(outcome.code)}: start that "
+            "many brokers, or lower remote.log.metadata.topic.replication.factor "
+            f"({topic.replication_factor})"
+        )
+    raise trouble(f"creating topic {topic.name}", outcome.code, "CREATE topics")
+
+
+async def find_dangers(
+    settings: KafkaSettings, cluster: Cluster, topic: TopicView
+) -> list[TopicFinding]:
+    """
+    Report the settings of the topic that endanger the metadata; alters nothing.
+
+    Where the right to read them is missing, that is the finding.
+    """
+    connection = await cluster.any_node().control()
+    (described,) = await connection.call(DescribeTopicsRequest([settings.topic.name], _ASKED))
+    replication = min((len(p.replicas) for p in topic.partitions.values()), default=0)
+    if described.code in DENIED:
+        unread = TopicFinding(
+            "settings", "unknown", "they cannot be read", "grant DESCRIBE_CONFIGS on the topic"
+        )
+        return [*_replication_dangers(replication), unread]
+    if described.code != Code.NONE:
+        raise trouble("the topic's settings", described.code, "DESCRIBE_CONFIGS of the topic")
+    return dangers(described.settings, replication)
+
+
+def dangers(told: Mapping[str, TopicSetting], replication: int) -> list[TopicFinding]:
+    """Say which settings endanger the metadata; *replication* is the smallest of any partition."""
+    values = {key: setting.value or "" for key, setting in told.items()}
+    found = _replication_dangers(replication)
+    if values.get("min.insync.replicas") == "1":
+        found.append(
+            TopicFinding(
+                "min.insync.replicas",
+                "1",
+                "an event counts as stored while one broker alone has it",
+                "set it to 2, with 3 replicas",
+            )
+        )
+    policy = values.get("cleanup.policy", "delete")
+    if "compact" in policy:
+        reason = "events have no key: brokers refuse them in a compacted topic"
+        found.append(TopicFinding("cleanup.policy", policy, reason, "set it to delete"))
+    for key, unit in (("retention.ms", "age"), ("retention.bytes", "size")):
+        if "delete" in policy and values.get(key, "-1") != "-1":
+            reason = f"events go by {unit}, those of live segments too: their data is lost to sight"
+            found.append(TopicFinding(key, values[key], reason, "set it to -1"))
+    if values.get("remote.storage.enable") == "true":
+        reason = "the metadata of the tier would itself lie in the tier"
+        found.append(TopicFinding("remote.storage.enable", "true", reason, "set it to false"))
+    if values.get("unclean.leader.election.enable") == "true":
+        reason = "a replica that lacks acknowledged events may become leader"
+        fix = "set it to false"
+        found.append(TopicFinding("unclean.leader.election.enable", "true", reason, fix))
+    return found
+
+
+def _replication_dangers(replication: int) -> list[TopicFinding]:
+    if replication != 1:
+        return []
+    reason = "the loss of one disk loses events"
+    return [TopicFinding("replication.factor", "1", reason, "reassign it to 3 replicas")]

@@ -1,0 +1,78 @@
+"""
+A metadata topic that was there before, and is lost.
+
+Brokers take an empty topic for an empty tier: they move the starts of their logs behind it, and
+later delete what lies in it. So where something is remembered of a cluster's topic none is made
+anew, and one that somebody else made is not followed as long as nothing is in it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rlmm.errors import LogError, LogRecreated, LogUnavailable, TopicAbsent
+from rlmm.kafka_client.offsets.log_bounds import gone as replaced
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from rlmm.kafka_client.connections.cluster import ClusterView
+    from rlmm.log.protocol import Bounds, LogIdentity
+
+    Remember = Callable[[str], Awaitable[frozenset[str]]]
+    """Of which topics of a cluster some record is remembered: their ids."""
+    AskBounds = Callable[..., Awaitable[Mapping[int, Bounds | LogError]]]
+
+_WAY_OUT: Final = (
+    "brokers would take an empty one for an empty tier; rebuild it while no service runs "
+    "(docs/operating.md, lost topic)"
+)
+
+
+async def nothing(_: str) -> frozenset[str]:
+    """Where no memory is."""
+    return frozenset()
+
+
+def gone(name: str, cluster_id: str) -> TopicAbsent:
+    """The topic is not there, and was."""
+    msg = f"topic {name} of cluster {cluster_id} was there before and is gone: {_WAY_OUT}"
+    return TopicAbsent(msg)
+
+
+def another_than(bound: LogIdentity | None, view: ClusterView, name: str) -> LogRecreated | None:
+    """What to tell a reader of the topic *bound* when *view* shows another."""
+    if bound is None or view.topic is None:
+        return None
+    if view.cluster_id != bound.cluster_id:
+        return LogRecreated(
+            f"this is another cluster: its id was {bound.cluster_id}, now {view.cluster_id}"
+        )
+    if view.topic.topic_id == bound.topic_id:
+        return None
+    return LogRecreated(str(replaced(name, bound.topic_id, view.topic.topic_id)))
+
+
+async def refuse_empty(
+    found: LogIdentity, name: str, remember: Remember, ask: AskBounds, timeout_s: float
+) -> None:
+    """
+    Raise `TopicAbsent` where the topic that was *found* never held anything, and records of it, or
+    of another of its cluster, are remembered; `LogUnavailable` where that cannot be told.
+    """
+    known = await remember(found.cluster_id)
+    if not known:
+        return
+    told = await ask(range(found.partition_count), timeout_s=timeout_s)
+    for bounds in told.values():
+        if isinstance(bounds, LogError):
+            msg = f"topic {name}: whether it is empty cannot be asked: {bounds}"
+            raise LogUnavailable(msg) from bounds
+        if bounds.next_offset:
+            return
+    msg = (
+        f"topic {name} of cluster {found.cluster_id} is {found.topic_id} and empty, while "
+        f"snapshots of {', '.join(sorted(known))} are here: it was lost, and {_WAY_OUT}. Where the "
+        "tier is really given up, move those snapshots away"
+    )
+    raise TopicAbsent(msg)

@@ -1,0 +1,122 @@
+"""
+A metadata topic that lives in memory: what a cluster is to the `memory` log.
+
+It outlives the logs that are opened on it, so that a test can stop one and open another, or read
+through two at once. It is bounded: an append beyond `bytes_max` is refused, nothing is dropped.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.base.clock import SYSTEM_CLOCK
+from rlmm.errors import AppendRefused, InvalidArgument
+from rlmm.log.memory.partition import MemoryPartition
+from rlmm.log.new_ids import random_uuid
+from rlmm.log.protocol import LogIdentity
+from rlmm.records.compression import Compression
+from rlmm.records.writer import NO_PRODUCER, Producer, build_batch, records_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rlmm.base.clock import Clock
+    from rlmm.errors import LogError
+    from rlmm.metadata.ids import Uuid
+
+PARTITION_COUNT = 50
+"""Kafka's default for the metadata topic."""
+BATCH_BYTES_MAX = 1_048_588
+"""Kafka's default for the largest batch that a topic takes."""
+BYTES_MAX = 64 * 1024 * 1024
+
+
+class MemoryTopic:
+    """One topic, or the lack of one after it was deleted; belongs to one event loop."""
+
+    def __init__(
+        self,
+        partition_count: int = PARTITION_COUNT,
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+        bytes_max: int = BYTES_MAX,
+        batch_bytes_max: int = BATCH_BYTES_MAX,
+    ) -> None:
+        self.cluster_id = str(random_uuid())
+        self.clock = clock
+        self.fault: tuple[type[LogError], str] | None = None
+        """What every call on the whole topic meets, while it is set."""
+        self.topic_id: Uuid | None = None
+        self.partitions: list[MemoryPartition] = []
+        self._bytes_max = bytes_max
+        self.batch_bytes_max = batch_bytes_max
+        self.create(partition_count)
+
+    @property
+    def identity(self) -> LogIdentity | None:
+        """Who it is now; None while it is deleted."""
+        if self.topic_id is None:
+            return None
+        return LogIdentity(self.cluster_id, self.topic_id, len(self.partitions))
+
+    def create(self, partition_count: int) -> Uuid:
+        """Begin anew under another topic id, which is returned: empty, offsets from 0."""
+        if partition_count < 1:
+            msg = f"a topic has at least 1 partition, got {partition_count}"
+            raise InvalidArgument(msg)
+        before = self.partitions
+        self.topic_id = topic_id = random_uuid()
+        self.partitions = [MemoryPartition(number) for number in range(partition_count)]
+        ring(before)
+        return topic_id
+
+    def delete(self) -> None:
+        """Drop everything; offsets, events and the topic id are gone."""
+        before = self.partitions
+        self.topic_id = None
+        self.partitions = []
+        ring(before)
+
+    def write(
+        self,
+        partition: MemoryPartition,
+        values: Sequence[bytes],
+        *,
+        compression: Compression = Compression.NONE,
+        producer: Producer = NO_PRODUCER,
+    ) -> int:
+        """Store one batch of *values* stamped with the clock's time, and return its base offset."""
+        records = records_of(values, partition.next_offset, self.clock.now_ms())
+        data = build_batch(
+            records,
+            partition.next_offset,
+            leader_epoch=partition.leader_epoch,
+            compression=compression,
+            producer=producer,
+        )
+        return self.store(partition, data, len(values))
+
+    def store(self, partition: MemoryPartition, data: bytes, record_count: int = 1) -> int:
+        """Store a batch that was built at the partition's next offset; refuse what is too much."""
+        held = sum(other.size_bytes for other in self.partitions)
+        if len(data) > self.batch_bytes_max:
+            msg = (
+                f"partition {partition.number}: a batch of {len(data)} bytes is larger than the "
+                f"{self.batch_bytes_max} that the topic takes"
+            )
+            raise AppendRefused(msg)
+        if held + len(data) > self._bytes_max:
+            msg = (
+                f"partition {partition.number}: {len(data)} bytes more than the {held} held "
+                f"would pass the {self._bytes_max} that this topic may hold in memory"
+            )
+            raise AppendRefused(msg)
+        base_offset = partition.store(data, record_count)
+        partition.bell.ring()
+        return base_offset
+
+
+def ring(partitions: Sequence[MemoryPartition]) -> None:
+    """Wake every call that waits on one of *partitions*, to look again."""
+    for partition in partitions:
+        partition.bell.ring()

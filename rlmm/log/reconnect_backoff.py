@@ -1,0 +1,62 @@
+"""
+Pauses between attempts to reach a log, which end early where there is a sign that it is back.
+
+A broker that speaks to us is there, or about to be: who has looked for it in vain and waits for ten
+seconds would make its first reads late. Invariant: however often a sign comes, attempts keep the
+first pause between them, and without a sign all goes on as if there were none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from rlmm.base.backoff import Backoff
+from rlmm.base.doorbell import Doorbell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rlmm.base.backoff import Pauses
+    from rlmm.log.protocol import MetadataLog
+
+
+@runtime_checkable
+class Wakes(Protocol):
+    """A log that may be away, and can be told that it is back: that of a cluster."""
+
+    def wake(self) -> None:
+        """There is a sign of life: an attempt that waits is made now. Often is harmless."""
+
+
+def wake(log: MetadataLog) -> None:
+    """There is a sign of life of *log*; nothing where it is of a kind that is never away."""
+    if isinstance(log, Wakes):
+        log.wake()
+
+
+def loop_now() -> float:
+    """The time of the event loop that runs."""
+    return asyncio.get_running_loop().time()
+
+
+class WakingBackoff(Backoff):
+    """A backoff that is waited out here, unless there is a sign of life before."""
+
+    def __init__(self, pauses: Pauses, now: Callable[[], float] = loop_now) -> None:
+        super().__init__(pauses, now)
+        self._bell = Doorbell()
+
+    def wake(self) -> None:
+        """There is a sign of life: the pauses begin anew, that which runs now included."""
+        self.begin_anew()
+        self._bell.ring()
+
+    async def wait(self) -> None:
+        """Wait until the next attempt may be made."""
+        while (remaining_s := self.remaining_s) > 0:
+            try:
+                async with asyncio.timeout(remaining_s):
+                    await self._bell.wait()
+            except TimeoutError:
+                return

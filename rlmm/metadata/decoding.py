@@ -1,0 +1,348 @@
+"""
+Record values to events, as tolerantly as Kafka's decoder and no more.
+
+Unknown tags are dropped, a known tag is read by its type whatever its size says, non-minimal
+varints are accepted, the last of two equal epochs wins, malformed UTF-8 becomes U+FFFD. Whatever
+Kafka's decoder refuses becomes `Undecodable`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from rlmm.metadata.events import Event, PartitionDelete, SegmentSnapshot, SegmentUpdate
+from rlmm.metadata.ids import INT32_MAX, NAME_BYTES_MAX, SegmentId, TopicIdPartition, Uuid
+from rlmm.metadata.record_layout import (
+    API_PARTITION_DELETE,
+    API_SEGMENT,
+    API_SNAPSHOT,
+    API_UPDATE,
+    FRAME_VERSION,
+    RECORD_VERSION,
+    TAG_TXN_INDEX_EMPTY,
+    VALUE_BYTES_MAX,
+)
+from rlmm.metadata.segment import (
+    Epochs,
+    PartitionDeleteState,
+    SegmentMetadata,
+    SegmentState,
+    sorted_epochs,
+)
+from rlmm.metadata.verdicts import Undecodable, UndecodableReason
+
+_VARINT_BYTES_MAX = 5
+
+
+class _Refused(Exception):
+    """Decoding stopped; carried no further than `decode`."""
+
+    def __init__(self, reason: UndecodableReason, detail: str) -> None:
+        super().__init__(reason, detail)
+        self.verdict = Undecodable(reason, detail)
+
+
+class _Fields:
+    """
+    A cursor over one value. Every read checks what is left; sizes are Java's signed 32-bit
+    numbers.
+    """
+
+    __slots__ = ("at", "end", "value")
+
+    def __init__(self, value: bytes) -> None:
+        self.value = value
+        self.at = 0
+        self.end = len(value)
+
+    def take(self, size: int, what: str) -> bytes:
+        start, stop = self.at, self.at + size
+        if size < 0 or stop > self.end:
+            detail = f"{what} wants {size} bytes at {start}, {self.end - start} left"
+            raise _Refused(UndecodableReason.TRUNCATED, detail)
+        self.at = stop
+        return self.value[start:stop]
+
+    def int8(self, what: str) -> int:
+        return int.from_bytes(self.take(1, what), signed=True)
+
+    def int32(self, what: str) -> int:
+        return int.from_bytes(self.take(4, what), signed=True)
+
+    def int64(self, what: str) -> int:
+        return int.from_bytes(self.take(8, what), signed=True)
+
+    def uuid(self, what: str) -> Uuid:
+        return Uuid(self.take(16, what))
+
+    def varint(self, what: str) -> int:
+        """Read an unsigned varint into Java's signed int: values from 2^31 on come out negative."""
+        total = 0
+        for index in range(_VARINT_BYTES_MAX):
+            byte = self.take(1, what)[0]
+            total |= (byte & 0x7F) << (7 * index)
+            if byte < 0x80:
+                return _wrap32(total)
+        raise _Refused(
+            UndecodableReason.BAD_VARINT, f"{what} has more than five bytes before {self.at}"
+        )
+
+    def size(self, what: str) -> int:
+        """Read a compact length or count; negative means null."""
+        return _wrap32(self.varint(what) - 1)
+
+    def name(self, bytes_max: int = NAME_BYTES_MAX) -> str:
+        size = self.size("topic name length")
+        if size < 0:
+            raise _Refused(UndecodableReason.NULL_NAME, f"topic name is null at {self.at}")
+        if size > bytes_max:
+            detail = f"topic name of {size} bytes, at most {bytes_max}"
+            raise _Refused(UndecodableReason.NAME_TOO_LONG, detail)
+        return decode_name(self.take(size, "topic name"))
+
+    def nullable_bytes(self, what: str) -> bytes | None:
+        size = self.size(what)
+        return None if size < 0 else self.take(size, what)
+
+    def tags(self, what: str, known: int | None = None) -> int | None:
+        """
+        Step over a tag section; the one *known* tag is a bool of one byte whatever its size says,
+        last one wins.
+        """
+        found: int | None = None
+        for _ in range(self.varint(f"{what} tag count")):
+            tag = self.varint(f"{what} tag")
+            size = self.varint(f"{what} tag size")
+            if known is not None and tag == known:
+                found = self.take(1, f"{what} tag {tag}")[0]
+            else:
+                self.take(size, f"{what} tag {tag}")
+        return found
+
+
+def _wrap32(number: int) -> int:
+    return (number + 0x80000000 & 0xFFFFFFFF) - 0x80000000
+
+
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+
+
+def decode_name(raw: bytes) -> str:
+    """
+    Read a topic name as Java does: malformed bytes become U+FFFD, an encoded surrogate one of
+    them.
+    """
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return _SURROGATE.sub("\ufffd".encode(), raw).decode(errors="replace")
+
+
+def decode(value: bytes | None) -> Event | Undecodable:
+    """The event in *value*, or why there is none. Never raises."""
+    if value is None:
+        return Undecodable(UndecodableReason.TOMBSTONE, "null value")
+    if not value:
+        return Undecodable(UndecodableReason.EMPTY_VALUE, "0 bytes")
+    if len(value) > VALUE_BYTES_MAX:
+        detail = f"{len(value)} bytes, at most {VALUE_BYTES_MAX}"
+        return Undecodable(UndecodableReason.OVERSIZED, detail)
+    try:
+        return _decode_frame(_Fields(value))
+    except _Refused as refused:
+        return refused.verdict
+
+
+def _decode_frame(fields: _Fields) -> Event:
+    frame = _header_number(fields, "frame version", UndecodableReason.UNKNOWN_FRAME_VERSION)
+    if frame != FRAME_VERSION:
+        raise _Refused(UndecodableReason.UNKNOWN_FRAME_VERSION, f"frame version {frame}")
+    api_key = _header_number(fields, "api key", UndecodableReason.UNKNOWN_API_KEY)
+    version = _header_number(fields, "record version", UndecodableReason.UNKNOWN_RECORD_VERSION)
+    if api_key not in (API_SEGMENT, API_UPDATE, API_PARTITION_DELETE, API_SNAPSHOT):
+        raise _Refused(UndecodableReason.UNKNOWN_API_KEY, f"api key {api_key}")
+    if version != RECORD_VERSION:
+        reason = (
+            UndecodableReason.RECORD_VERSION_1
+            if version == 1 and api_key != API_SNAPSHOT
+            else UndecodableReason.UNKNOWN_RECORD_VERSION
+        )
+        raise _Refused(reason, f"api key {api_key}, record version {version}")
+    if api_key == API_SEGMENT:
+        return _decode_segment(fields)
+    if api_key == API_UPDATE:
+        return _decode_update(fields)
+    if api_key == API_PARTITION_DELETE:
+        return _decode_partition_delete(fields)
+    return _decode_snapshot(fields)
+
+
+def _header_number(fields: _Fields, what: str, reason: UndecodableReason) -> int:
+    """
+    A varint above 32,767 is refused, but one that is negative as an int is cut to 16 bits, as
+    Java's cast does.
+    """
+    number = fields.varint(what)
+    if number > 0x7FFF:
+        raise _Refused(reason, f"{what} {number}")
+    return (number + 0x8000 & 0xFFFF) - 0x8000
+
+
+def _decode_partition(fields: _Fields) -> TopicIdPartition:
+    partition = _partition_fields(fields, fields.name())
+    fields.tags("partition")
+    return partition
+
+
+def decode_partition_key(key: bytes) -> TopicIdPartition | None:
+    """
+    Read what `TopicIdPartition.key` holds; `None` where *key* is something else.
+
+    The name has no limit here: one of legal length that was malformed is three times as long once
+    every byte became U+FFFD.
+    """
+    fields = _Fields(key)
+    try:
+        partition = _partition_fields(fields, fields.name(INT32_MAX))
+    except _Refused:
+        return None
+    return partition if fields.at == fields.end else None
+
+
+def _partition_fields(fields: _Fields, name: str) -> TopicIdPartition:
+    topic_id = fields.uuid("topic id")
+    return TopicIdPartition(topic_id, name, fields.int32("partition"))
+
+
+def _decode_segment_id(fields: _Fields) -> SegmentId:
+    partition = _decode_partition(fields)
+    uuid = fields.uuid("segment id")
+    fields.tags("segment id")
+    return SegmentId(partition, uuid)
+
+
+def _decode_epochs(fields: _Fields) -> Epochs:
+    count = fields.size("epoch count")
+    if count < 0:
+        raise _Refused(UndecodableReason.NULL_EPOCHS, f"epochs are null at {fields.at}")
+    if count > fields.end - fields.at:
+        detail = f"{count} epochs in {fields.end - fields.at} bytes"
+        raise _Refused(UndecodableReason.TRUNCATED, detail)
+    pairs = []
+    for _ in range(count):
+        pairs.append((fields.int32("leader epoch"), fields.int64("epoch offset")))
+        fields.tags("epoch")
+    return sorted_epochs(pairs)
+
+
+def _segment_state(number: int) -> SegmentState:
+    try:
+        return SegmentState(number)
+    except ValueError:
+        raise _Refused(UndecodableReason.UNKNOWN_STATE, f"segment state {number}") from None
+
+
+class _Body(NamedTuple):
+    """What a segment record and a snapshot record share, in the order of the wire."""
+
+    start_offset: int
+    end_offset: int
+    broker_id: int
+    max_timestamp_ms: int
+    event_timestamp_ms: int
+    epochs: Epochs
+    size_bytes: int
+    custom_metadata: bytes | None
+    state: SegmentState
+    txn_index_empty: bool
+
+
+def _decode_body(fields: _Fields, kind: str) -> _Body:
+    start_offset = fields.int64("start offset")
+    end_offset = fields.int64("end offset")
+    broker_id = fields.int32("broker id")
+    max_timestamp_ms = fields.int64("max timestamp")
+    event_timestamp_ms = fields.int64("event timestamp")
+    epochs = _decode_epochs(fields)
+    size_bytes = fields.int32("segment size")
+    custom_metadata = fields.nullable_bytes("custom metadata")
+    state = fields.int8("state")
+    txn_index_empty = bool(fields.tags(kind, known=TAG_TXN_INDEX_EMPTY))
+    _require_end(fields)
+    return _Body(
+        start_offset,
+        end_offset,
+        broker_id,
+        max_timestamp_ms,
+        event_timestamp_ms,
+        epochs,
+        size_bytes,
+        custom_metadata,
+        _segment_state(state),
+        txn_index_empty,
+    )
+
+
+def _require_epochs(epochs: Epochs) -> None:
+    if not epochs:
+        raise _Refused(UndecodableReason.NO_EPOCHS, "no leader epochs")
+
+
+def _decode_segment(fields: _Fields) -> SegmentMetadata:
+    segment_id = _decode_segment_id(fields)
+    body = _decode_body(fields, "segment")
+    start_offset, end_offset = body.start_offset, body.end_offset
+    if start_offset < 0:
+        raise _Refused(UndecodableReason.NEGATIVE_START_OFFSET, f"start offset {start_offset}")
+    if end_offset < start_offset:
+        detail = f"end offset {end_offset} before start offset {start_offset}"
+        raise _Refused(UndecodableReason.END_BEFORE_START, detail)
+    _require_epochs(body.epochs)
+    return SegmentMetadata(segment_id, *body)
+
+
+def _decode_snapshot(fields: _Fields) -> SegmentSnapshot:
+    uuid = fields.uuid("segment id")
+    body = _decode_body(fields, "snapshot")
+    _require_epochs(body.epochs)
+    return SegmentSnapshot(uuid, *body)
+
+
+def _decode_update(fields: _Fields) -> SegmentUpdate:
+    segment_id = _decode_segment_id(fields)
+    broker_id = fields.int32("broker id")
+    event_timestamp_ms = fields.int64("event timestamp")
+    custom_metadata = fields.nullable_bytes("custom metadata")
+    state = fields.int8("state")
+    fields.tags("update")
+    _require_end(fields)
+    return SegmentUpdate(
+        segment_id, broker_id, event_timestamp_ms, custom_metadata, _segment_state(state)
+    )
+
+
+def _decode_partition_delete(fields: _Fields) -> PartitionDelete:
+    partition = _decode_partition(fields)
+    broker_id = fields.int32("broker id")
+    event_timestamp_ms = fields.int64("event timestamp")
+    number = fields.int8("state")
+    fields.tags("partition delete")
+    _require_end(fields)
+    try:
+        state = PartitionDeleteState(number)
+    except ValueError:
+        raise _Refused(
+            UndecodableReason.UNKNOWN_STATE, f"partition delete state {number}"
+        ) from None
+    return PartitionDelete(partition, broker_id, event_timestamp_ms, state)
+
+
+def _require_end(fields: _Fields) -> None:
+    """
+    Layout is judged before content, as Kafka does: garbage behind the record is the first thing
+    wrong with it.
+    """
+    if fields.at != fields.end:
+        detail = f"{fields.end - fields.at} bytes after the record at {fields.at}"
+        raise _Refused(UndecodableReason.TRAILING_BYTES, detail)

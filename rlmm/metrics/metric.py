@@ -1,0 +1,181 @@
+"""What a metric is, and what one scrape has to read from. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from rlmm.access.authentication import AccessStatistics
+    from rlmm.base.duration_histogram import DurationStatistics
+    from rlmm.broker_files.statistics import Figures as BrokerLogFigures
+    from rlmm.engine.service import ServiceStatistics
+    from rlmm.engine.statistics import EngineStatistics
+    from rlmm.metrics.http_statistics import Figures
+    from rlmm.metrics.os_statistics import ProcessFigures
+    from rlmm.metrics.served_state import SidecarFigures
+    from rlmm.pump.statistics import FollowerStatistics
+    from rlmm.telemetry.logs import LinesStatistics
+    from rlmm.views.readiness import ProcessStanding
+
+    Sample = tuple[tuple[str, ...], float | DurationStatistics | None]
+    """Values of the labels, and the figure, or the whole histogram; none where it is not known."""
+
+
+class Kind(StrEnum):
+    """What a metric is to Prometheus."""
+
+    GAUGE = "gauge"
+    COUNTER = "counter"
+    """Only rises, but for a restart; its name ends with `_total`."""
+    INFO = "info"
+    """Always 1: what counts are the labels. Its name ends with `_info`."""
+    HISTOGRAM = "histogram"
+    """Several series: `_bucket`, with a label `le`, `_sum` and `_count`, which all only rise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """One engine at the time of a scrape."""
+
+    name: str
+    engine: EngineStatistics
+    scrape: Scrape
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One metadata partition at the time of a scrape."""
+
+    number: int
+    follower: FollowerStatistics
+    cluster: Cluster
+
+
+@dataclass(frozen=True, slots=True)
+class Scrape:
+    """All that is read by one scrape."""
+
+    version: str
+    now_s: float
+    now_ms: int
+    standing: ProcessStanding
+    is_started: bool
+    service: ServiceStatistics | None
+    """`None` before the service is there."""
+    process: ProcessFigures
+    http: Figures
+    lines: LinesStatistics | None
+    sidecar: SidecarFigures | None
+    access: AccessStatistics | None
+    broker_log: BrokerLogFigures | None
+    has_places: bool
+    """Whether single metadata partitions are shown."""
+    user_partitions_max: int
+
+    def clusters(self) -> Iterator[Cluster]:
+        """Every engine."""
+        for name, engine in (self.service.engines if self.service else {}).items():
+            yield Cluster(name, engine, self)
+
+    def places(self) -> Iterator[Place]:
+        """Every metadata partition that is shown."""
+        for cluster in self.clusters() if self.has_places else ():
+            for number, follower in cluster.engine.pump.followers.items():
+                yield Place(number, follower, cluster)
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric: what it is called, what it means, and where its figures come from."""
+
+    name: str
+    kind: Kind
+    labels: tuple[str, ...]
+    meaning: str
+    worry: str
+    """When it is a reason to look, in words; empty: never by itself."""
+    read: Callable[[Scrape], Iterable[Sample]]
+
+    @property
+    def series(self) -> Mapping[str, tuple[str, ...]]:
+        """What Prometheus calls its series, and their labels."""
+        if self.kind is not Kind.HISTOGRAM:
+            return {self.name: self.labels}
+        return {
+            f"{self.name}_bucket": (*self.labels, "le"),
+            f"{self.name}_sum": self.labels,
+            f"{self.name}_count": self.labels,
+        }
+
+
+def one(
+    name: str, kind: Kind, read: Callable[[Scrape], float | None], meaning: str, worry: str = ""
+) -> Metric:
+    """A metric of the process that has one figure."""
+    return Metric(name, kind, (), meaning, worry, lambda scrape: [((), read(scrape))])
+
+
+def of_clusters(
+    name: str,
+    kind: Kind,
+    read: Callable[[Cluster], float | DurationStatistics | None],
+    meaning: str,
+    worry: str = "",
+) -> Metric:
+    """A metric with one figure for each cluster."""
+
+    def samples(scrape: Scrape) -> Iterator[Sample]:
+        for cluster in scrape.clusters():
+            yield (cluster.name,), read(cluster)
+
+    return Metric(name, kind, ("cluster",), meaning, worry, samples)
+
+
+def by(
+    name: str,
+    kind: Kind,
+    label: str,
+    read: Callable[[Cluster], Mapping[str, float]],
+    meaning: str,
+    worry: str = "",
+) -> Metric:
+    """A metric with several figures for each cluster, told apart by *label*."""
+
+    def samples(scrape: Scrape) -> Iterator[Sample]:
+        for cluster in scrape.clusters():
+            for value, figure in read(cluster).items():
+                yield (cluster.name, value), figure
+
+    return Metric(name, kind, ("cluster", label), meaning, worry, samples)
+
+
+def of_places(
+    name: str,
+    kind: Kind,
+    read: Callable[[Place], float | None],
+    meaning: str,
+    worry: str = "",
+) -> Metric:
+    """A metric with one figure for each metadata partition."""
+
+    def samples(scrape: Scrape) -> Iterator[Sample]:
+        for place in scrape.places():
+            yield (place.cluster.name, str(place.number)), read(place)
+
+    return Metric(name, kind, ("cluster", "metadata_partition"), meaning, worry, samples)
+
+
+def keyed(
+    name: str,
+    kind: Kind,
+    labels: tuple[str, ...],
+    read: Callable[[Scrape], Mapping[tuple[str, ...], float]],
+    meaning: str,
+    worry: str = "",
+) -> Metric:
+    """A metric of the process with several figures."""
+    return Metric(name, kind, labels, meaning, worry, lambda scrape: read(scrape).items())

@@ -1,0 +1,110 @@
+"""
+What a scrape is answered: everything is read when it is asked for, in one step of the event loop.
+
+What asks the operating system blocks, and is asked in a thread before; the rest is one moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
+
+from rlmm.base.duration_histogram import DurationStatistics
+from rlmm.base.own_thread import in_own_thread
+from rlmm.metrics.metric import Kind, Metric, Scrape
+from rlmm.metrics.os_statistics import ProcessFigures, measure_process
+from rlmm.metrics.table import METRICS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rlmm.http.settings import HttpSettings
+    from rlmm.metrics.http_statistics import Figures
+    from rlmm.metrics.served_state import Sources
+
+    Family = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
+
+
+class SourcesCollector(Collector):
+    """Reads every metric of the table from *sources* whenever it is collected."""
+
+    def __init__(self, sources: Sources, settings: HttpSettings, figures: Figures) -> None:
+        self._sources = sources
+        self._settings = settings
+        self._figures = figures
+        self.process = ProcessFigures()
+        """What the operating system said last."""
+
+    def collect(self) -> Iterator[Family]:
+        """Every metric that has a figure now."""
+        scrape = self._scrape()
+        for metric in METRICS:
+            family = _family(metric)
+            for labels, figure in metric.read(scrape):
+                if isinstance(figure, DurationStatistics):
+                    assert isinstance(family, HistogramMetricFamily), metric.name
+                    family.add_metric(labels, list(figure.up_to().items()), figure.sum_s)
+                elif figure is not None:
+                    assert not isinstance(family, HistogramMetricFamily), metric.name
+                    family.add_metric(labels, float(figure))
+            if family.samples:
+                yield family
+
+    def _scrape(self) -> Scrape:
+        sources, process = self._sources, self._sources.process
+        standing = sources.standing()
+        return Scrape(
+            version=sources.version,
+            now_s=asyncio.get_running_loop().time(),
+            now_ms=sources.now_ms(),
+            standing=standing,
+            is_started=sources.is_started,
+            service=None if process is None else process.statistics(),
+            process=self.process,
+            http=self._figures,
+            lines=None if sources.lines is None else sources.lines(),
+            sidecar=None if sources.sidecar is None else sources.sidecar(),
+            access=None if sources.access is None else sources.access(),
+            broker_log=None if sources.broker_log is None else sources.broker_log.figures,
+            has_places=self._settings.partition_metrics,
+            user_partitions_max=self._settings.user_partitions_max or 0,
+        )
+
+
+def _family(metric: Metric) -> Family:
+    if metric.kind is Kind.COUNTER:
+        return CounterMetricFamily(metric.name, metric.meaning, labels=metric.labels)
+    if metric.kind is Kind.HISTOGRAM:
+        return HistogramMetricFamily(metric.name, metric.meaning, labels=metric.labels)
+    return GaugeMetricFamily(metric.name, metric.meaning, labels=metric.labels)
+
+
+class MetricsPage:
+    """Answers scrapes."""
+
+    def __init__(self, sources: Sources, settings: HttpSettings, figures: Figures) -> None:
+        self._collector = SourcesCollector(sources, settings, figures)
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self._collector)
+        self._turn = asyncio.Lock()
+
+    async def answer(self, request: web.Request) -> web.Response:
+        """
+        Everything, in the form that the client asks for.
+
+        One scrape after another, with passes of the event loop in between: each takes 10 ms, and
+        anybody may ask for them, so that many at a time would hold up all who are served.
+        """
+        encode, content_type = choose_encoder(request.headers.get("Accept", ""))
+        async with self._turn:
+            self._collector.process = await in_own_thread("process figures", measure_process)
+            body = encode(self._registry)
+        return web.Response(
+            body=body, headers={"Content-Type": content_type, "Cache-Control": "no-store"}
+        )

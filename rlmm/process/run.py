@@ -1,0 +1,283 @@
+"""
+The process: builds every part, runs them under one task group, and ends them in order.
+
+What is built from what can be read here from top to bottom. A part that fails ends the process by
+name; a signal ends it in order and within a deadline, and what would not end is named, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import threading
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from rlmm.base.own_thread import OwnedThread, left_behind
+from rlmm.engine.log_opening import OpeningLog
+from rlmm.engine.service import (
+    GROUND,
+    EnginePlan,
+    OpenLog,
+    Service,
+    ServiceStatistics,
+    Watch,
+    open_files,
+    open_kafka,
+    open_memory,
+)
+from rlmm.errors import (
+    PartFailed,
+    RlmmError,
+    StopTimedOut,
+    first_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rlmm.engine.service import Report
+    from rlmm.engine.task_group import Run
+
+
+__all__ = [
+    "GROUND",
+    "SNAPSHOT_SIGNAL",
+    "EnginePlan",
+    "OpenLog",
+    "Service",
+    "ServiceStatistics",
+    "Watch",
+    "open_files",
+    "open_kafka",
+    "open_memory",
+    "pool_over",
+    "serve",
+]
+
+_log = logging.getLogger("rlmm.service")
+
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+SNAPSHOT_SIGNAL = signal.SIGUSR1
+"""Asks for snapshots of everything that changed, now."""
+_PARTS_SHARE = 0.5
+"""Share of the deadline after which the last snapshots are written, whatever hangs by then."""
+_EARLIER_S = 1.0
+"""What those that are named before one that cannot be opened have to fail as well and be told."""
+_OPENING_S = 5.0
+"""How long all else waits for a log to be opened. Recovery comes later: mostly it takes no time."""
+_FLUSH_SHARE = 0.8
+"""Share of what is left then that snapshots may take; the rest closes the log."""
+
+
+async def serve(
+    plans: list[EnginePlan],
+    stop_s: float,
+    *,
+    beside: Mapping[str, Run] | None = None,
+    report: Report | None = None,
+    on_made: Callable[[Service], None] | None = None,
+    on_started: Callable[[Service], None] | None = None,
+    on_ending: Callable[[], None] | None = None,
+) -> None:
+    """
+    Run the engines of *plans*, and what has to run *beside* them, by name, until a signal asks to
+    stop or a part fails; either way everything is ended in order. Who is told when the service is
+    *made* can show it from then on, before any log is opened; who is told of its *ending* hears it
+    before anything is ended.
+
+    Returns after an orderly stop. Raises what a part failed of, `PartFailed` where that is none of
+    our errors, and `StopTimedOut` with the names of what had not ended after *stop_s*.
+    """
+    loop = asyncio.get_running_loop()
+    asked: asyncio.Future[str] = loop.create_future()
+    service = Service(beside or {}, report)
+    service.expected = tuple(plan.name for plan in plans)
+    if on_made is not None:
+        on_made(service)
+    with ExitStack() as signals:
+        for number in STOP_SIGNALS:
+            loop.add_signal_handler(number, _ask, asked, number)
+            signals.callback(loop.remove_signal_handler, number)
+        # Who asks while all ends kills nobody: what was done with the signal before is done again.
+        signals.callback(signal.signal, SNAPSHOT_SIGNAL, signal.getsignal(SNAPSHOT_SIGNAL))
+        loop.add_signal_handler(SNAPSHOT_SIGNAL, service.wants_snapshots.set)
+        signals.callback(loop.remove_signal_handler, SNAPSHOT_SIGNAL)
+        work = asyncio.create_task(_open_and_run(service, plans, on_started), name="service")
+        try:
+            either: list[asyncio.Future[Any]] = [work, asked]
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            _tell_why(service, work, asked)
+        finally:
+            if on_ending is not None:
+                on_ending()
+            await _end(service, work, stop_s)
+    error = None if work.cancelled() else work.exception()
+    if error is not None:
+        raise _cause(error)
+    _log.info("stopped")
+
+
+async def _open_and_run(
+    service: Service, plans: list[EnginePlan], on_started: Callable[[Service], None] | None
+) -> None:
+    """Open every log, or begin without those that take long, and run."""
+    for plan, found in zip(plans, await _opened(service, plans), strict=True):
+        service.begin(plan, found)
+    if on_started is not None:
+        on_started(service)
+    await service.run()
+
+
+async def _opened(service: Service, plans: list[EnginePlan]) -> list[OpenLog]:
+    """
+    Open all logs at a time. Raises the error of the one that is named first, where several fail.
+
+    Nobody waits for long for a disk that hangs: what is not open by then has a stand-in.
+    """
+    if not plans:
+        return []
+    begin_s = asyncio.get_running_loop().time()
+    openings = [
+        asyncio.create_task(service.open(plan), name=f"opening {plan.name}") for plan in plans
+    ]
+    try:
+        first = asyncio.FIRST_EXCEPTION
+        await asyncio.wait(openings, timeout=_OPENING_S, return_when=first)
+        failed = [number for number, each in enumerate(openings) if _failure(each) is not None]
+        if not failed:
+            return [_found(service, begin_s, *each) for each in zip(plans, openings, strict=True)]
+        if failed[0]:
+            await asyncio.wait(openings[: failed[0]], timeout=_EARLIER_S, return_when=first)
+    except asyncio.CancelledError:
+        await _give_up(openings)
+        raise
+    errors = await _give_up(openings)
+    for error in errors[1:]:
+        _log.error("%s", error)
+    raise errors[0]
+
+
+def _found(
+    service: Service, begin_s: float, plan: EnginePlan, opening: asyncio.Task[OpenLog]
+) -> OpenLog:
+    """The log, or its stand-in as long as it is not open."""
+    if opening.done():
+        return opening.result()
+
+    def what() -> str:
+        return service.opening.get(plan.name, plan.where)
+
+    log = OpeningLog(opening, begin_s, what)
+    _log.warning(
+        "engine %s begins without its log: %s does not answer, a disk that hangs may be why; "
+        "nothing is answered from it before it does",
+        plan.name,
+        what(),
+        extra={"cluster": plan.name},
+    )
+    return OpenLog(log, log.run)
+
+
+async def _give_up(openings: list[asyncio.Task[OpenLog]]) -> list[BaseException]:
+    """End those that are not done; what the others have failed of."""
+    errors = [error for error in map(_failure, openings) if error is not None]
+    for each in openings:
+        each.cancel()
+    await asyncio.wait(openings)
+    for each in openings:
+        _failure(each)  # looked at, so that it is not reported as forgotten
+    return errors
+
+
+def _failure(task: asyncio.Task[Any]) -> BaseException | None:
+    return task.exception() if task.done() and not task.cancelled() else None
+
+
+async def pool_over(timeout_s: float) -> None:
+    """
+    End the threads of the event loop's own pool; nothing can be done in one afterwards.
+
+    Raises `StopTimedOut` with their names where one hangs: it would hold up the interpreter's end.
+    """
+    ending = asyncio.get_running_loop().shutdown_default_executor()
+    task = asyncio.create_task(ending, name="threads")
+    _, pending = await asyncio.wait([task], timeout=timeout_s)
+    if pending:
+        msg = f"all is closed, but work in threads hangs: {_threads()}"
+        raise StopTimedOut(msg)
+
+
+def _threads() -> str:
+    """The threads that are not over, as far as they are ours, or would hold up the end."""
+    return ", ".join(
+        thread.name
+        for thread in threading.enumerate()
+        if thread is not threading.main_thread()
+        and (isinstance(thread, OwnedThread) or not thread.daemon)
+    )
+
+
+def _tell_why(service: Service, work: asyncio.Task[None], asked: asyncio.Future[str]) -> None:
+    """Say why all ends; of a fault of ours also where it came up."""
+    if asked.done():
+        _log.info("stopping: %s", asked.result())
+        return
+    failure = None if work.cancelled() else work.exception()
+    if failure is not None:
+        cause = _cause(failure)
+        service.failure = str(cause)
+        _log.error("stopping: %s", cause, exc_info=cause.__cause__)
+
+
+def _cause(error: BaseException) -> RlmmError:
+    """What a part failed of, as an error of ours that names it."""
+    first = first_of(error)
+    if isinstance(first, RlmmError):
+        return first
+    part = ", ".join(getattr(first, "__notes__", [])) or "a part"
+    failed = PartFailed(f"{part} has failed: {type(first).__name__}: {first}")
+    failed.__cause__ = first
+    return failed
+
+
+def _ask(asked: asyncio.Future[str], number: signal.Signals) -> None:
+    if not asked.done():
+        asked.set_result(f"asked to by {number.name}")
+
+
+async def _end(service: Service, work: asyncio.Task[None], stop_s: float) -> None:
+    """Stop answering, stop reading, write last snapshots, close the logs; name what hangs."""
+    loop = asyncio.get_running_loop()
+    deadline_s = loop.time() + stop_s
+    hanging: list[str] = []
+
+    async def stage(name: str, task: asyncio.Task[Any], share: float = 1.0) -> None:
+        left_s = (deadline_s - loop.time()) * share
+        _, pending = await asyncio.wait([task], timeout=max(0.0, left_s))
+        if pending:
+            hanging.append(name)
+            task.cancel()
+        elif not task.cancelled() and task is not work and task.exception() is not None:
+            _log.error("while stopping, %s: %s", name, task.exception())
+
+    service.refuse("the service is stopping")
+    work.cancel()
+    await stage("the parts", work, _PARTS_SHARE)
+    await stage(
+        "the last snapshots", asyncio.create_task(service.flush(), name="flush"), _FLUSH_SHARE
+    )
+    await stage("the logs", asyncio.create_task(service.close(), name="close"))
+    if hanging:
+        tasks = sorted(
+            task.get_name() for task in asyncio.all_tasks() if task is not asyncio.current_task()
+        )
+        msg = (
+            f"{' and '.join(hanging)} had not ended after {stop_s:g} s; "
+            f"tasks: {', '.join(tasks) or 'none'}; threads: {_threads() or 'none'}"
+        )
+        raise StopTimedOut(msg)
+    left = left_behind()
+    if left:
+        _log.warning("nobody waits for what hangs in threads: %s", ", ".join(left))

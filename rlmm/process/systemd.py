@@ -1,0 +1,263 @@
+"""
+systemd's notify protocol: whoever supervises the process is told how it stands.
+
+Datagrams to the socket that `NOTIFY_SOCKET` names; without it nothing is ever sent. Timers of the
+event loop do it, so that the watchdog hears nothing once the loop no longer turns. Invariant:
+nothing here waits, and nothing that goes wrong here is anybody else's trouble.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, Protocol
+
+from rlmm.views.readiness import ProcessStanding, liveness_view
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from rlmm.engine.statistics import EngineStanding
+
+_log = logging.getLogger("rlmm.notify")
+
+SOCKET_VARIABLE: Final = "NOTIFY_SOCKET"
+WATCHDOG_VARIABLE: Final = "WATCHDOG_USEC"
+WATCHDOG_PID_VARIABLE: Final = "WATCHDOG_PID"
+LOOK_FIRST_S: Final = 0.1
+"""How often it is looked whether the process takes requests, until it does."""
+LOOK_S: Final = 2.0
+"""How often it is looked, from then on, whether the status is another one."""
+EXTENSION_S: Final = 30.0
+"""So much more time is asked for while the process cannot take requests yet."""
+_EXTENSIONS = 6
+"""How often that is said within that time: one that is lost does no harm."""
+_STATUS_CHARACTERS_MAX = 500
+_USEC = 1_000_000
+
+
+class _Engine(Protocol):
+    def standing(self) -> EngineStanding:
+        """What it can be asked now."""
+
+
+class Process(Protocol):
+    """The service, as far as its supervisor is told of it."""
+
+    @property
+    def engines(self) -> Mapping[str, _Engine]:
+        """By name, those whose log is open."""
+
+    @property
+    def expected(self) -> tuple[str, ...]:
+        """Names of the engines that it begins with."""
+
+    @property
+    def missing(self) -> Mapping[str, str]:
+        """Engines that were added later and are not there now, by name, and why."""
+
+    @property
+    def failure(self) -> str:
+        """What it ends of, unless that was asked for."""
+
+    @property
+    def end(self) -> str:
+        """Why nothing is answered any more."""
+
+
+class NotifySocket:
+    """Takes lines to whoever listens at an address, or loses them; never waits, never raises."""
+
+    def __init__(self, address: str) -> None:
+        """*address* is a path, or a name that begins with `@` in the abstract name space."""
+        self._address = "\0" + address[1:] if address.startswith("@") else address
+        self._is_told = False
+        self._socket: socket.socket | None = None
+        if not address.startswith(("/", "@")):
+            self._tell(f"{SOCKET_VARIABLE} is neither a path nor an abstract name: {address!r}")
+            return
+        try:
+            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            self._socket.setblocking(False)
+        except OSError as error:
+            self._tell(str(error))
+
+    def send(self, *lines: str) -> bool:
+        """Send *lines* in one datagram; whether they were taken."""
+        if self._socket is None:
+            return False
+        try:
+            self._socket.sendto("\n".join(lines).encode("utf-8", "replace"), self._address)
+        except (OSError, ValueError) as error:
+            self._tell(str(error))
+            return False
+        return True
+
+    def close(self) -> None:
+        """Nothing is sent any more."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def _tell(self, trouble: str) -> None:
+        """Say once that nobody hears us: the service goes on without."""
+        if not self._is_told:
+            self._is_told = True
+            _log.warning("the supervisor cannot be told how the service stands: %s", trouble)
+
+
+def watchdog_s(environ: Mapping[str, str]) -> float | None:
+    """Within which time the watchdog wants to hear from this process; `None`: never."""
+    text, pid = environ.get(WATCHDOG_VARIABLE, ""), environ.get(WATCHDOG_PID_VARIABLE)
+    if not (text.isascii() and text.isdigit()) or int(text) == 0:
+        return None
+    return int(text) / _USEC if pid is None or pid == str(os.getpid()) else None
+
+
+class Notices:
+    """What the supervisor is told of one process. Silent where nobody asked to be told."""
+
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        is_open: Callable[[], bool],
+        heartbeat_s_max: float,
+    ) -> None:
+        """
+        *is_open* says whether requests are taken. Where the partitions of an engine were not looked
+        at for *heartbeat_s_max* the watchdog hears nothing.
+        """
+        address = environ.get(SOCKET_VARIABLE)
+        self._socket = NotifySocket(address) if address else None
+        self._watchdog_s = watchdog_s(environ) if address else None
+        self._process: Process | None = None
+        self._is_open = is_open
+        self._heartbeat_s_max = heartbeat_s_max
+        self._timers: dict[Callable[[], None], asyncio.TimerHandle] = {}
+        self._status = ""
+        self._is_ready = False
+        self._extend_s = float("-inf")
+
+    def begin(self, process: Process) -> None:
+        """This is the service; none of its logs needs to be open."""
+        self._process = process
+
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """Tell as long as the block; needs the running event loop."""
+        if self._socket is None:
+            yield
+            return
+        try:
+            self._look()
+            if self._watchdog_s is not None:
+                self._watch()
+            yield
+        finally:
+            for timer in self._timers.values():
+                timer.cancel()
+            self._timers.clear()
+            self._socket.close()
+
+    def stopping(self) -> None:
+        """The end has begun."""
+        if self._socket is not None:
+            failure = self._standing().failure
+            self._socket.send("STOPPING=1", f"STATUS={_line(failure or 'stopping')}")
+
+    @contextmanager
+    def reloading(self) -> Iterator[None]:
+        """The configuration is read again as long as the block."""
+        if self._socket is None or not self._is_ready:
+            yield  # who does not take requests yet must not say after it that it does
+            return
+        now_us = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1_000
+        self._socket.send("RELOADING=1", f"MONOTONIC_USEC={now_us}")
+        try:
+            yield
+        finally:
+            self._socket.send("READY=1")
+
+    def _look(self) -> None:
+        """Say what is new, and look again."""
+        assert self._socket is not None
+        # Whatever comes up below, it is looked again.
+        self._again(self._look, LOOK_S if self._is_ready else LOOK_FIRST_S)
+        standing = self._standing()
+        if standing.end:
+            return
+        lines = []
+        status = _line(status_of(standing))
+        if status != self._status:
+            lines.append(f"STATUS={status}")
+        is_ready = self._is_ready or self._is_open()
+        now_s = asyncio.get_running_loop().time()
+        if is_ready and not self._is_ready:
+            lines.append("READY=1")
+        elif not is_ready and now_s - self._extend_s >= EXTENSION_S / _EXTENSIONS:
+            self._extend_s = now_s
+            lines.append(f"EXTEND_TIMEOUT_USEC={int(EXTENSION_S * _USEC)}")
+        if lines and self._socket.send(*lines):
+            self._status, self._is_ready = status, is_ready
+
+    def _watch(self) -> None:
+        """Have the watchdog hear that the loop turns and the reading goes on; and again."""
+        assert self._socket is not None
+        assert self._watchdog_s is not None
+        self._again(self._watch, self._watchdog_s / 2)
+        now_s = asyncio.get_running_loop().time()
+        standing = self._standing()
+        found = liveness_view(standing, now_s, self._heartbeat_s_max)
+        if standing.end or found["status"] != "stuck":
+            self._socket.send("WATCHDOG=1")
+
+    def _standing(self) -> ProcessStanding:
+        process = self._process
+        if process is None:
+            return ProcessStanding({}, is_begun=False)
+        return ProcessStanding(
+            {name: engine.standing() for name, engine in process.engines.items()},
+            process.expected,
+            end=process.end,
+            failure=process.failure,
+            missing=process.missing,
+        )
+
+    def _again(self, what: Callable[[], None], pause_s: float) -> None:
+        self._timers[what] = asyncio.get_running_loop().call_later(pause_s, what)
+
+
+def status_of(process: ProcessStanding) -> str:
+    """How the process stands, on one line for people: how far, and what it waits for."""
+    word = process.word
+    if process.end or process.failure or process.opening or not process.engines:
+        return f"{word}: {process.detail}"
+    places, closed, left = 0, 0, 0
+    waits = [f"{name} is not followed now: {why}" for name, why in process.missing.items()]
+    for name, engine in process.engines.items():
+        if engine.identity is None:
+            waits.append(f"{name} waits for its log: {engine.last_trouble or 'no answer yet'}")
+            continue
+        if not engine.assignment.is_known:
+            waits.append(f"{name} waits to be told what is assigned")
+            continue
+        not_open = engine.not_open
+        places += len(engine.places)
+        closed += len(not_open)
+        for place in not_open:
+            progress = engine.progress.get(place)
+            if progress is not None and progress.target is not None:
+                left += max(0, progress.target - progress.position)
+    text = f"{word}: {places - closed} of {places} metadata partitions are answered from"
+    if left:
+        text += f", {left} records are left to read"
+    return "; ".join([text, *waits])
+
+
+def _line(text: str) -> str:
+    """As one line of bounded length."""
+    return " ".join(text.split())[:_STATUS_CHARACTERS_MAX]

@@ -1,0 +1,100 @@
+"""
+How the log is reached: asked who it is until it answers, with pauses, and nothing gives up.
+
+A pause ends early where the log is silent and somebody has a sign of life of it; what a refusal or
+an absent topic needs is done by people, and comes no sooner for being asked for more often.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from rlmm.base.backoff import Pauses
+from rlmm.errors import (
+    ConfigError,
+    InvalidArgument,
+    LogNotPermitted,
+    LogUnavailable,
+    TopicAbsent,
+)
+from rlmm.log.reconnect_backoff import WakingBackoff, wake
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rlmm.log.protocol import LogIdentity
+    from rlmm.pump.follower import Surroundings
+
+_log = logging.getLogger("rlmm.pump.reaching")
+
+
+class Reaching:
+    """The attempts to reach one log."""
+
+    def __init__(self, around: Surroundings, check: Callable[[int], None]) -> None:
+        """*check* is told how many partitions the topic has, and raises what contradicts that."""
+        self.attempts = 0
+        self.trouble = ""
+        """What stood in the way of reaching the log last."""
+        self._around = around
+        self._check = check
+        settings = around.settings
+        pauses = Pauses(settings.retry_first_ms / 1_000, settings.retry_last_ms / 1_000)
+        self._backoff = WakingBackoff(pauses)
+        self._is_silent = False
+        """Whether the last attempt failed because nobody answered."""
+
+    def wake(self) -> None:
+        """There is a sign of life of the log: who waits to ask it asks now."""
+        if self._is_silent:
+            self._backoff.wake()
+        wake(self._around.log)
+
+    async def reach(self, *, is_first: bool) -> LogIdentity:
+        """
+        Who the log is, as soon as it tells.
+
+        Raises `ConfigError` and `InvalidArgument` where what it tells contradicts what is wanted
+        and *is_first*: later the topic may be in the middle of being made anew.
+        """
+        self._backoff.succeeded()
+        while True:
+            self.attempts += 1
+            try:
+                identity = await self._attempt()
+            except (LogUnavailable, LogNotPermitted, TopicAbsent) as error:
+                self._note(error)
+            except (ConfigError, InvalidArgument) as error:
+                if is_first:
+                    raise
+                self._note(error)
+            else:
+                _log.info(
+                    "cluster %s, metadata topic %s with %d partitions",
+                    identity.cluster_id,
+                    identity.topic_id,
+                    identity.partition_count,
+                    extra={"cluster_id": identity.cluster_id},
+                )
+                return identity
+            pause_s = self._backoff.failed()
+            self._around.listener.disconnected(self.trouble)
+            _log.warning(
+                "the log is not reached (attempt %d): %s; next attempt in %.2f s",
+                self.attempts,
+                self.trouble,
+                pause_s,
+            )
+            await self._backoff.wait()
+
+    async def _attempt(self) -> LogIdentity:
+        timeout_s = self._around.settings.bounds_timeout_ms / 1_000
+        identity = await self._around.log.identity(timeout_s=timeout_s)
+        self._check(identity.partition_count)
+        self._around.confirm(identity)
+        return identity
+
+    def _note(self, error: Exception) -> None:
+        self.trouble = str(error)
+        self._is_silent = isinstance(error, LogUnavailable)

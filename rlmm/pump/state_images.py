@@ -1,0 +1,33 @@
+"""The image of a state, taken out of it while others have their turns in between."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from rlmm.log.replay_progress import History
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_COPY_S = 0.001
+"""How long references are copied before others get their turn."""
+
+Image = tuple[int, History, list[Callable[[], bytes]]]
+"""Position, history, and what makes the image of each user partition."""
+
+
+async def taken_out(
+    steps: Iterator[Callable[[], bytes] | None], now: Callable[[], float]
+) -> list[Callable[[], bytes]]:
+    """All parts that *steps* give; see `Shard.freezing`. Nothing may be applied meanwhile."""
+    parts: list[Callable[[], bytes]] = []
+    begin_s = now()
+    for part in steps:
+        if part is not None:
+            parts.append(part)
+        if now() - begin_s > _COPY_S:
+            await asyncio.sleep(0)
+            begin_s = now()
+    return parts

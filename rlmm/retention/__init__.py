@@ -1,0 +1,13 @@
+"""
+Kafka's retention: which segments of a user partition a leader deletes, and by which leader epochs
+it decides. Pure.
+
+May be imported by `rlmm.cli`, `rlmm.inspection`, `spark_tiering.maintenance`,
+`spark_tiering.read_plan`.
+
+- `log_leader_epochs`: The leader epochs of a user partition's log, as its leader keeps them, and
+  what fits them.
+- `retention`: What Kafka's retention does with the segments of a user partition, now and later.
+- `segment_lineage`: The leader epochs of a user partition as its segments tell them, and what of
+  them is covered.
+"""

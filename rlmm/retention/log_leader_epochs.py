@@ -1,0 +1,91 @@
+"""
+The leader epochs of a user partition's log, as its leader keeps them, and what fits them. Pure.
+
+A leader has an entry for each epoch in which it, or who led before it, took records: where the
+epoch begins. Nothing is kept of what is before the log start: the epoch that holds the log start
+begins there, and those before it are gone. What Kafka's retention does is reckoned by these
+entries, so they are kept here as a leader has them; where nobody can ask one, the segments tell
+them as far as they reach.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from rlmm.retention.segment_lineage import finished_of, lineage_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rlmm.metadata.segment import SegmentMetadata
+
+Entries = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderEpochs:
+    """Epochs with the offset where each begins, by rising epoch; offsets rise, or stay."""
+
+    entries: Entries
+    end: int | None = None
+    """The offset behind the last record of the log; None where nobody tells."""
+
+    @classmethod
+    def of_segments(cls, segments: Sequence[SegmentMetadata]) -> LeaderEpochs:
+        """
+        What *segments* tell: the finished ones, or where there is none those that are not. Where
+        the log ends they do not tell.
+        """
+        return cls(lineage_of(finished_of(segments) or segments).begins)
+
+    def from_start(self, log_start: int) -> LeaderEpochs:
+        """The same for a log that begins at *log_start*."""
+        before = [epoch for epoch, first in self.entries if first <= log_start]
+        if not before:
+            return self
+        after = tuple(entry for entry in self.entries if entry[1] > log_start)
+        return LeaderEpochs(((before[-1], log_start), *after), self.end)
+
+    @property
+    def earliest(self) -> int | None:
+        """The epoch below which nothing belongs to the log any more."""
+        return self.entries[0][0] if self.entries else None
+
+    def with_records(self) -> LeaderEpochs:
+        """The same without epochs in which nobody wrote: the next one begins where they do."""
+        return LeaderEpochs(_with_records(self.entries), self.end)
+
+    def holds(self, segment: SegmentMetadata) -> bool:
+        """
+        Whether *segment* is a piece of the log that these entries, all with records, tell of.
+
+        Its epochs are among them one after the other, each but its first one begins where the
+        log's does, it begins in none too early, and it does not go beyond its last epoch, or the
+        log. What it has of epochs before the first entry does not matter: the log start has moved
+        into it.
+        """
+        own = [entry for entry in _with_records(segment.epochs) if entry[0] >= (self.earliest or 0)]
+        if not self.entries or not own:
+            return False
+        begins = dict(self.entries)
+        if any(epoch not in begins for epoch, _ in own):
+            return False
+        epochs = list(begins)
+        first_epoch, first = own[0]
+        if first_epoch != epochs[0] and first < begins[first_epoch]:
+            return False
+        at = epochs.index(first_epoch)
+        if tuple(own[1:]) != self.entries[at + 1 : at + len(own)]:
+            return False
+        behind = self.entries[at + len(own) :]
+        if behind and segment.last_offset >= behind[0][1]:
+            return False
+        return self.end is None or segment.last_offset < self.end
+
+
+def _with_records(entries: Iterable[tuple[int, int]]) -> Entries:
+    rising = tuple(entries)
+    kept = [one for one, behind in pairwise(rising) if one[1] != behind[1]]
+    return (*kept, *rising[-1:])

@@ -1,0 +1,225 @@
+"""
+What Kafka's retention does with the segments of a user partition, now and later. Pure.
+
+As the leader does it, epoch by epoch of its lineage, each by rising start: what ends before the log
+start goes, then what is older than the time limit, then what is more than the size limit leaves
+room for; and it stops at the first that stays, or that is being copied. Strictly older goes,
+exactly at the limit stays. What is no piece of the leader's log is passed by. Copies that are not
+finished do not count for the size (KAFKA-17062), and go when the scan comes to them: who left them
+open is gone. Deletions that were begun are gone on with wherever they are. Last comes what has only
+epochs from before the log's first one. A setting that is not known is not applied, and said to be
+unknown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from rlmm.metadata.segment import SegmentState
+from rlmm.retention.log_leader_epochs import LeaderEpochs
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from rlmm.inspection.cluster_facts import PartitionOffsets, TopicFacts
+    from rlmm.metadata.ids import SegmentId
+    from rlmm.metadata.segment import SegmentMetadata
+
+UNLIMITED = -1
+
+
+class Fate(StrEnum):
+    """What retention does with a segment."""
+
+    STAYS = "stays"
+    BEFORE_LOG_START = "before-log-start"
+    TIME = "time"
+    SIZE = "size"
+    SUPERSEDED = "superseded"
+    """All its leader epochs are from before the log's first one: it goes whatever its age."""
+    BEING_DELETED = "being-deleted"
+    UNFINISHED = "unfinished"
+    """A copy that is open, and that the scan does not come to."""
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether the next run deletes it."""
+        return self not in {Fate.STAYS, Fate.UNFINISHED}
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The settings that apply; None where they are not known."""
+
+    retention_ms: int | None = None
+    retention_bytes: int | None = None
+    log_start: int | None = None
+    only_local_bytes: int = 0
+    """Bytes on the leader's disk that are not tiered yet; they count against the size limit."""
+
+    @classmethod
+    def of(
+        cls, topic: TopicFacts | None, offsets: PartitionOffsets | None, only_local_bytes: int = 0
+    ) -> Rules:
+        """As the cluster tells them."""
+        return cls(
+            None if topic is None else number(topic.setting("retention.ms")),
+            None if topic is None else number(topic.setting("retention.bytes")),
+            None if offsets is None else offsets.earliest,
+            only_local_bytes,
+        )
+
+    @property
+    def unknown(self) -> list[str]:
+        """What nobody told."""
+        told = {
+            "retention.ms": self.retention_ms,
+            "retention.bytes": self.retention_bytes,
+            "log start": self.log_start,
+        }
+        return [name for name, value in told.items() if value is None]
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What becomes of one segment, and when."""
+
+    segment: SegmentMetadata
+    fate: Fate
+    due_ms: int | None
+    """When the time limit is reached; None where there is none, or none is known. Others before it
+    that stay longer keep it, too."""
+
+
+def number(text: str | None) -> int | None:
+    """The value of a numeric setting; None where there is none."""
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        return None
+
+
+def due_of(
+    segments: Sequence[SegmentMetadata],
+    rules: Rules,
+    now_ms: int,
+    *,
+    epochs: LeaderEpochs | None = None,
+    being_copied: Collection[SegmentId] = (),
+) -> list[Due]:
+    """
+    What a run of retention at *now_ms* does with all *segments*, in the order that it goes.
+
+    *epochs* are those of the leader's log; without them what the segments tell. The scan stops at
+    what is *being_copied*.
+    """
+    known = epochs or LeaderEpochs.of_segments(segments)
+    if rules.log_start is not None:
+        known = known.from_start(rules.log_start)
+    log = known.with_records()
+    order = _listed(segments, log)
+    scanned = {one.id for one in order}
+    fates = _fates(order, rules, now_ms, log, being_copied)
+    rest = sorted(
+        (one for one in segments if one.id not in scanned),
+        key=lambda one: (one.epochs[0][0], one.start_offset, one.id.uuid),
+    )
+    return [
+        *(Due(one, fate, _due_ms(one, rules)) for one, fate in zip(order, fates, strict=True)),
+        *(Due(one, _fate_outside(one, known, rules), _due_ms(one, rules)) for one in rest),
+    ]
+
+
+def start_after(dues: Iterable[Due]) -> int | None:
+    """Where the leader lets the log begin then; None where it leaves that as it is."""
+    ends = (one.segment.last_offset + 1 for one in dues if one.fate in (Fate.TIME, Fate.SIZE))
+    return max(ends, default=None)
+
+
+def _listed(segments: Sequence[SegmentMetadata], log: LeaderEpochs) -> list[SegmentMetadata]:
+    """Those that are listed under an epoch of the log, as the leader lists them, each once."""
+    by_epoch: dict[int, list[SegmentMetadata]] = {epoch: [] for epoch, _ in log.entries}
+    for one in segments:
+        first = next((epoch for epoch, _ in one.epochs if epoch in by_epoch), None)
+        if first is not None:
+            by_epoch[first].append(one)
+    return [
+        one
+        for of_epoch in by_epoch.values()
+        for one in sorted(of_epoch, key=lambda one: (one.start_offset, one.id.uuid))
+    ]
+
+
+def _fates(
+    order: Sequence[SegmentMetadata],
+    rules: Rules,
+    now_ms: int,
+    log: LeaderEpochs,
+    being_copied: Collection[SegmentId],
+) -> Iterator[Fate]:
+    debt = _debt(order, rules, log)
+    before_ms = None
+    if rules.retention_ms is not None and rules.retention_ms >= 0:
+        before_ms = now_ms - rules.retention_ms
+    is_over = False
+    for one in order:
+        is_over = is_over or one.id in being_copied
+        if one.state is SegmentState.DELETE_SEGMENT_STARTED:
+            # After its end, too: who begins to delete something sees to it that it goes.
+            fate = Fate.BEING_DELETED
+        elif is_over:
+            fate = _staying(one)
+        elif _is_before(one, rules, log):
+            fate = Fate.BEFORE_LOG_START
+        elif not log.holds(one):
+            fate = _staying(one)
+        elif before_ms is not None and before_ms >= 0 and one.max_timestamp_ms < before_ms:
+            fate = Fate.TIME
+            debt = max(0, debt - one.size_bytes)
+        elif debt >= one.size_bytes and debt > 0:
+            fate = Fate.SIZE
+            debt -= one.size_bytes
+        else:
+            fate, is_over = _staying(one), True
+        yield fate
+
+
+def _debt(order: Sequence[SegmentMetadata], rules: Rules, log: LeaderEpochs) -> int:
+    """How much more there is than the size limit leaves room for; 0 without one."""
+    if rules.retention_bytes is None or rules.retention_bytes < 0:
+        return 0
+    counted = sum(
+        one.size_bytes
+        for one in order
+        if one.state is SegmentState.COPY_SEGMENT_FINISHED and log.holds(one)
+    )
+    return max(0, counted + rules.only_local_bytes - rules.retention_bytes)
+
+
+def _is_before(segment: SegmentMetadata, rules: Rules, log: LeaderEpochs) -> bool:
+    if rules.log_start is None or log.earliest is None:
+        return False
+    return segment.last_offset < rules.log_start and segment.epochs[-1][0] <= log.earliest
+
+
+def _staying(segment: SegmentMetadata) -> Fate:
+    is_open = segment.state is SegmentState.COPY_SEGMENT_STARTED
+    return Fate.UNFINISHED if is_open else Fate.STAYS
+
+
+def _fate_outside(segment: SegmentMetadata, known: LeaderEpochs, rules: Rules) -> Fate:
+    if segment.state is SegmentState.DELETE_SEGMENT_STARTED:
+        return Fate.BEING_DELETED
+    if known.earliest is not None and segment.epochs[-1][0] < known.earliest:
+        is_before = rules.log_start is not None and segment.last_offset < rules.log_start
+        return Fate.BEFORE_LOG_START if is_before else Fate.SUPERSEDED
+    return _staying(segment)
+
+
+def _due_ms(segment: SegmentMetadata, rules: Rules) -> int | None:
+    limit_ms = rules.retention_ms
+    if limit_ms is None or limit_ms < 0 or segment.max_timestamp_ms < 0:
+        return None
+    return segment.max_timestamp_ms + limit_ms + 1

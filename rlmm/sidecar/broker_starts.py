@@ -1,0 +1,252 @@
+"""
+One broker: its starts, and what it has.
+
+Leaders and followers are alike. A broker that was started again has said nothing yet; what it had
+stays in force until that start says what it has, and only then takes over. Where it says that in
+several pieces, what it has not named yet is kept until it has, or for a time. Invariant: of two
+starts of one broker the one that came first never takes anything from the other once that has
+spoken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rlmm.base.doorbell import Doorbell
+from rlmm.errors import NotAssigned, NotReady, Superseded
+from rlmm.gate.admission import Gate
+from rlmm.gate.reads import Reads
+from rlmm.log.replay_progress import Why
+
+if TYPE_CHECKING:
+    from rlmm.engine.engine import Engine
+    from rlmm.metadata.ids import TopicIdPartition, Uuid
+
+_log = logging.getLogger("rlmm.sidecar.starts")
+
+STARTS_KEPT: Final = 64
+"""Starts of one broker that are remembered in the order in which they came, so that an earlier one
+is known when it comes back. Of more than these only those that are connected are."""
+SETTLE_S: Final = 30.0
+"""How long a broker that was started again may take to say in several pieces what it has: as long
+as a client waits for the answer to one of them."""
+NOTHING: Final[frozenset[TopicIdPartition]] = frozenset()
+_NOBODY: Final = Gate()
+"""Of whom nobody answers: all is `NotReady` here."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerStatistics:
+    """How one broker stands."""
+
+    partitions: int | None
+    """That it has; `None` where it has not said yet."""
+    connections: int
+    takeovers: int
+    """How often another start of it took over."""
+    superseded: int
+    """What was refused because another start had taken over. Rises: two brokers have one id."""
+
+
+class Start:
+    """One start of one broker, for whom its connections speak: the questions that it may ask."""
+
+    __slots__ = ("_is_named", "broker", "connections", "instance", "number", "reads")
+
+    def __init__(self, broker: Broker, instance: Uuid | None, number: int) -> None:
+        self.broker = broker
+        self.instance = instance
+        """`None`: it was not told. Nobody can tell such starts apart, so they are all alike: they
+        speak for whichever start spoke last."""
+        self.number = number
+        """In the order in which the starts of the broker came."""
+        self.connections = 0
+        self.reads: Reads
+        self.move()
+        self._is_named = False
+        """Whether the log names it as one whose place was taken."""
+
+    def move(self) -> None:
+        """The broker is answered by another engine."""
+        engine = self.broker.engine
+        self.reads = (Reads(_NOBODY) if engine is None else engine.reads).narrowed(self.require)
+
+    @property
+    def known(self) -> frozenset[TopicIdPartition] | None:
+        """What it has; `None` where it has not said yet."""
+        broker = self.broker
+        return broker.partitions if broker.current is self or self.instance is None else None
+
+    @property
+    def is_superseded(self) -> bool:
+        """Whether a start that came later has spoken."""
+        current = self.broker.current
+        return current is not None and self.instance is not None and self.number < current.number
+
+    def is_of(self, engine: Engine) -> bool:
+        """Whether its broker is one of this engine's cluster."""
+        return self.broker.engine is engine
+
+    def require_current(self) -> None:
+        """Raises `Superseded` where a start that came later has spoken."""
+        if not self.is_superseded:
+            return
+        broker = self.broker
+        assert broker.current is not None
+        broker.superseded += 1
+        msg = (
+            f"broker {broker.broker_id} was started again since: what is said here is of its start "
+            f"{_named(self)}, and {_named(broker.current)} has taken over. Either two brokers have "
+            "one id, or clients of one broker name different instances, or an earlier process has "
+            "not ended"
+        )
+        if not self._is_named:
+            self._is_named = True
+            _log.warning("an earlier start of a broker is refused: %s", msg)
+        raise Superseded(msg)
+
+    def require(self, partition: TopicIdPartition) -> None:
+        """Refuse what this broker was not given, and everything while it has not said what."""
+        broker = self.broker  # nearly every question of a broker comes through here
+        known = broker.partitions if broker.current is self or self.instance is None else None
+        if known is not None and partition in known:
+            return
+        self.require_current()
+        broker_id, engine = broker.broker_id, broker.engine
+        place = _NOBODY.place_of(partition) if engine is None else engine.place_of(partition)
+        if known is None or partition in broker.kept:
+            whether = "what it has" if known is None else "whether it has it still"
+            msg = f"{partition} is not ready: broker {broker_id} has not said yet {whether}"
+            raise NotReady(
+                msg,
+                reason=Why.ASSIGNMENT_UNKNOWN,
+                user_partition=str(partition),
+                metadata_partition=place,
+            )
+        msg = (
+            f"{partition}, in metadata partition {place}, is not one of the {len(known)} that "
+            f"broker {broker_id} was given"
+        )
+        raise NotAssigned(msg, metadata_partition=place)
+
+    async def wait_given(self, partition: TopicIdPartition, deadline_s: float) -> None:
+        """
+        Wait until it is known whether the broker has *partition*, or never will be, or for the
+        deadline.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(deadline_s):
+                while not self.is_superseded and (
+                    self.known is None or partition in self.broker.kept
+                ):
+                    await self.broker.changed.wait()
+
+
+class Broker:
+    """One broker of one cluster: its starts, and what it has."""
+
+    def __init__(self, broker_id: int, engine: Engine | None) -> None:
+        self.broker_id = broker_id
+        self.engine = engine
+        """Who answers it; `None` while nobody does."""
+        self.partitions: frozenset[TopicIdPartition] | None = None
+        """What it has; `None`: nothing was said yet."""
+        self.kept = NOTHING
+        """What it had before it was started again, and may have still: of that nothing was said."""
+        self.settles_s: float | None = None
+        """When that is given up, by the event loop's clock; `None`: when it is looked at next, that
+        is to be decided."""
+        self.current: Start | None = None
+        """The start that said so."""
+        self.changed = Doorbell()
+        self.takeovers = 0
+        self.superseded = 0
+        self._starts: dict[Uuid | None, Start] = {}
+        self._last_number = 0
+
+    @property
+    def connections(self) -> int:
+        """That speak for it."""
+        return sum(start.connections for start in self._starts.values())
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to remember of it."""
+        return not self.held and not self.connections
+
+    @property
+    def held(self) -> frozenset[TopicIdPartition]:
+        """What is answered for because of it."""
+        return (self.partitions or NOTHING) | self.kept
+
+    def meet(self, instance: Uuid | None) -> Start:
+        """Somebody says to be it; `Superseded` where it is the connection of an earlier start."""
+        start = self._starts.get(instance)
+        if start is None:
+            number = 0
+            if instance is not None:
+                number = self._last_number = self._last_number + 1
+            start = self._starts[instance] = Start(self, instance, number)
+        start.require_current()
+        start.connections += 1
+        if len(self._starts) > STARTS_KEPT:
+            self._forget_one()
+        return start
+
+    def move_to(self, engine: Engine | None) -> None:
+        """It is answered by another engine, or by none for a time."""
+        self.engine = engine
+        for start in self._starts.values():
+            start.move()
+
+    def _forget_one(self) -> None:
+        for instance, start in self._starts.items():
+            if not start.connections and start is not self.current:
+                del self._starts[instance]
+                return
+
+    def given(
+        self,
+        start: Start,
+        partitions: frozenset[TopicIdPartition],
+        kept: frozenset[TopicIdPartition],
+    ) -> None:
+        """*start* has said that it has *partitions*, and has not spoken of *kept*."""
+        before = self.current
+        if before is None or start.instance is not None:
+            self.current = start
+        if before is not None and before is not self.current:
+            self.takeovers += 1
+            self.settles_s = None
+            if before.connections and before.instance is not None:
+                _log.warning(
+                    "start %s of broker %d takes over, and %d connections of its start %s are open "
+                    "still, whose requests are refused from now on",
+                    _named(start), self.broker_id, before.connections, _named(before),
+                )  # fmt: skip
+            else:
+                _log.info("broker %d was started again: %s", self.broker_id, _named(start))
+        self.partitions, self.kept = partitions, kept
+        self.changed.ring()
+
+    def settle(self) -> None:
+        """Of what is kept nothing was said for so long that it is this broker's no more."""
+        _log.info(
+            "broker %d has not said in %.0f s that it has %d partitions still that it had before "
+            "it was started again: they are given up", self.broker_id, SETTLE_S, len(self.kept),
+        )  # fmt: skip
+        self.kept = NOTHING
+        self.changed.ring()
+
+    def statistics(self) -> BrokerStatistics:
+        """How it stands."""
+        count = None if self.partitions is None else len(self.partitions)
+        return BrokerStatistics(count, self.connections, self.takeovers, self.superseded)
+
+
+def _named(start: Start) -> str:
+    return "without an instance" if start.instance is None else start.instance.hex()

@@ -1,0 +1,161 @@
+"""
+The log itself, for who asks what happened: read from the log, never from the state.
+
+A read of the log may take long and costs brokers, disks and memory, so few are under way at a time,
+of one connection and of all; one more is refused. Who waits for records that are still to come
+waits where readers of `at_least` do, and is not counted. Invariant: nothing is read here from
+another topic than the one that was asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+from rlmm.errors import LogError, LogRecreated, NotAssigned, NotReady, TooBusy
+from rlmm.log.replay_progress import Why
+from rlmm.records.batch import Batch, walk
+from rlmm.sidecar.waiting_requests import while_served
+from rlmm.wire.operator_queries import LogEnds, LogPiece, log_ends_value, log_piece_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rlmm.engine.engine import Engine
+    from rlmm.log.protocol import Bounds
+    from rlmm.metadata.ids import Uuid
+    from rlmm.records.record_set import RecordSet
+    from rlmm.sidecar.session import Session
+
+OF_CONNECTION_MAX: Final = 4
+"""Reads of the log under way of one connection."""
+ALL_MAX: Final = 16
+"""And of all: as many megabytes, and less than brokers and disks notice."""
+LOG_S: Final = 10.0
+"""Deadline of one call of the log."""
+LOOK_S: Final = 5.0
+"""How long is waited for a state to move before the log itself is looked at."""
+_PAUSE_S: Final = 1.0
+"""The same where no state is to be waited for."""
+
+
+async def log_bounds(session: Session, places: Sequence[int]) -> object:
+    """What the log holds of the metadata partitions *places*, in their order."""
+    engine = session.engine()
+    topic_id = _topic_id(engine)
+    with _under_way(session):
+        found = await engine.past.bounds(places, timeout_s=LOG_S)
+    _require_topic(engine, topic_id)
+    return log_ends_value(topic_id, [_ends(found[place]) for place in places])
+
+
+async def read_log(
+    session: Session, topic_id: Uuid, place: int, position: int, piece: tuple[int, int],
+    timeout_s: float,
+) -> object:  # fmt: skip
+    """
+    Record batches of metadata partition *place* from *position* on; nil where nothing is there
+    within *timeout_s*. *piece*: how many bytes of them are stepped over, and how many are wanted.
+    """
+    engine = session.engine()
+    _require_topic(engine, topic_id)
+    with while_served(session, engine):
+        if not await _is_there(session, place, position, timeout_s):
+            return None
+    skip, size = piece
+    with _under_way(session):
+        found = await engine.past.read(place, position, timeout_s=LOG_S, bytes_max=size)
+    _require_topic(engine, topic_id)
+    if found is None:
+        return None
+    data, next_offset = _whole(found, size)
+    part = data[skip : skip + size]
+    return log_piece_value(LogPiece(part, next_offset, max(0, len(data) - skip - len(part))))
+
+
+async def _is_there(session: Session, place: int, position: int, timeout_s: float) -> bool:
+    """
+    Whether the log has anything behind *position*, or says in time why not; reading it tells then.
+    """
+    engine, loop = session.engine(), asyncio.get_running_loop()
+    deadline_s = loop.time() + timeout_s
+    while True:
+        applied = _applied(session, place)
+        if applied is not None and position < applied:
+            return True
+        left_s = deadline_s - loop.time()
+        if position == applied and left_s > 0:
+            with suppress(NotReady, NotAssigned):
+                await engine.wait_reached({place: position}, timeout_s=min(left_s, LOOK_S))
+                return True
+        # What is not applied here may be there all the same.
+        with _under_way(session):
+            ends = (await engine.past.bounds([place], timeout_s=LOG_S))[place]
+        if isinstance(ends, LogError) or position != ends.next_offset:
+            return True
+        left_s = deadline_s - loop.time()
+        if left_s <= 0:
+            return False
+        if position != applied:
+            await asyncio.sleep(min(left_s, _PAUSE_S))
+
+
+def _ends(found: Bounds | LogError) -> LogEnds | LogError:
+    return found if isinstance(found, LogError) else LogEnds(found.log_start, found.next_offset)
+
+
+def _applied(session: Session, place: int) -> int | None:
+    """How far the state goes; `None` where there is none that is answered from."""
+    try:
+        return session.reads().place(place).position
+    except (NotAssigned, NotReady):
+        return None
+
+
+def _whole(found: RecordSet, size: int) -> tuple[bytes, int]:
+    """
+    As many whole batches as *size* bytes hold, one at least, and where to go on: the same at every
+    call, also where a log gives more than was asked for.
+    """
+    assert found.next_offset is not None, found.partition
+    stop, next_offset = 0, found.next_offset
+    if len(found.data) > size:
+        for batch in walk(found.data, verify_crc=False):
+            if not isinstance(batch, Batch) or (stop and batch.stop > size):
+                break
+            stop, next_offset = batch.stop, batch.next_offset
+    return (found.data[:stop], next_offset) if stop else (found.data, found.next_offset)
+
+
+@contextmanager
+def _under_way(session: Session) -> Iterator[None]:
+    """One call of the log; raises `TooBusy` where as many are under way as may be."""
+    figures = session.figures
+    if session.log_reads >= OF_CONNECTION_MAX:
+        msg = f"{session.log_reads} reads of the log are under way for this connection, no more may"
+        raise TooBusy(msg)
+    if figures.log_reads >= ALL_MAX:
+        msg = f"{figures.log_reads} reads of the log are under way for all, no more may: ask later"
+        raise TooBusy(msg)
+    session.log_reads += 1
+    figures.log_reads += 1
+    try:
+        yield
+    finally:
+        session.log_reads -= 1
+        figures.log_reads -= 1
+
+
+def _topic_id(engine: Engine) -> Uuid:
+    """Of the topic that is followed now."""
+    if engine.identity is None:
+        raise NotReady("the log has not been reached", reason=Why.CONNECTING)
+    return engine.identity.topic_id
+
+
+def _require_topic(engine: Engine, topic_id: Uuid) -> None:
+    """Offsets of one topic mean nothing in another."""
+    found = _topic_id(engine)
+    if found != topic_id:
+        raise LogRecreated(f"asked for is the metadata topic {topic_id}, followed is {found} now")

@@ -1,0 +1,218 @@
+"""
+Requests that may wait: writes, reads with `at_least` or `linearizable`, waiting for readiness.
+
+Each is a task of its connection and dies with it: then the wait is over, and what was stored stays
+stored. No more of them than are allowed exist at a time, nor may they keep more memory; none holds
+up what came behind it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from rlmm.engine.freshness import wait_fresh
+from rlmm.errors import NotAssigned, NotReady, ProtocolError, Stopped, TooBusy
+from rlmm.log.replay_progress import Why
+from rlmm.metadata.verdicts import Duplicate
+from rlmm.pump.writer import Written
+from rlmm.sidecar.dispatch import event_partition, partitions_of
+from rlmm.wire.values import write_answer_value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterator
+
+    from rlmm.engine.engine import Engine
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.sidecar.dispatch import Args
+    from rlmm.sidecar.session import Session
+    from rlmm.sidecar.settings import SidecarSettings
+    from rlmm.sidecar.statistics import Figures
+    from rlmm.wire.options import ReadOptions, WriteOptions
+
+    Tell = Callable[[int, str, "asyncio.Task[object]"], None]
+    """Is given the id and method of a request, and the task that has ended."""
+
+
+KEPT_FACTOR: Final = 32
+"""Bytes of memory that a request keeps while it waits, at most, for each byte of its frame: offsets
+in `at_least` and epochs of a segment are the smallest on the wire for what is made of them."""
+KEPT_BYTES: Final = 4 * 1024
+"""What any request keeps: its task, and what that waits for."""
+
+
+class Asked(NamedTuple):
+    """A read whose wait is over: to be answered in its turn."""
+
+    method: str
+    args: Args
+
+
+async def read(session: Session, method: str, args: Args, options: ReadOptions) -> Asked:
+    """Wait until everything is applied that a read has to see."""
+    engine = session.engine()
+    partitions = partitions_of(method, args)
+    if session.broker is not None:
+        session.broker.require_current()
+        if method != "segments_for":
+            session.broker.require(partitions[0])
+    with while_served(session, engine):
+        await wait_fresh(
+            engine,
+            partitions,
+            options.at_least,
+            linearizable=options.linearizable,
+            timeout_s=None if options.timeout_ms is None else options.timeout_ms / 1_000,
+        )
+    return Asked(method, args)
+
+
+async def write(session: Session, event: Any, options: WriteOptions) -> object:
+    """Store an event and hear what became of it."""
+    engine = session.engine()
+    is_given = True
+    if session.broker is not None:
+        try:
+            session.broker.require(event_partition(event))
+        except NotAssigned:
+            if options.unassigned == "refuse":
+                raise
+            is_given = False
+    store = engine.write if options.unassigned == "refuse" else engine.store
+    timeout_s = None if options.timeout_ms is None else options.timeout_ms / 1_000
+    written = await store(event, timeout_s=timeout_s)
+    verdict = "stored-not-assigned"
+    if is_given and isinstance(written, Written):
+        verdict = "duplicate" if isinstance(written.verdict, Duplicate) else "applied"
+    return write_answer_value(written.metadata_partition, written.offset, verdict)
+
+
+async def wait_ready(session: Session, partition: TopicIdPartition, timeout_s: float) -> object:
+    """Wait until questions about *partition* are answered to this client."""
+    loop = asyncio.get_running_loop()
+    deadline_s = loop.time() + timeout_s
+    engine, broker = session.engine(), session.broker
+    if broker is not None:
+        await broker.wait_given(partition, deadline_s)
+        broker.require(partition)
+    if not session.reads().is_ready(partition):
+        with while_served(session, engine):
+            await engine.wait_ready(partition, timeout_s=max(0.0, deadline_s - loop.time()))
+    if broker is not None:
+        broker.require(partition)
+    return None
+
+
+@contextmanager
+def while_served(session: Session, engine: Engine) -> Iterator[None]:
+    """What ends with an engine that is taken off can be asked again of the one that comes."""
+    try:
+        yield
+    except Stopped as error:
+        if session.is_served(engine):
+            raise
+        raise NotReady(str(error), reason=Why.CONNECTING) from None
+
+
+def result_of(task: asyncio.Task[object]) -> object:
+    """What a request came to; whoever is still there while it is cancelled hears why."""
+    if task.cancelled():
+        raise Stopped("the service is stopping")
+    return task.result()
+
+
+class Waits:
+    """The waiting requests of one connection."""
+
+    __slots__ = ("_bytes", "_figures", "_kept", "_settings", "_tasks", "_tell")
+
+    def __init__(self, settings: SidecarSettings, figures: Figures, tell: Tell) -> None:
+        """*tell* is called when one has ended, unless it was dropped."""
+        self._settings = settings
+        self._figures = figures
+        self._tell = tell
+        self._tasks: dict[int, asyncio.Task[object]] = {}
+        self._kept: dict[int, int] = {}
+        """Bytes that each keeps, until it is answered: those in line for that included."""
+        self._bytes = 0
+        """All of these."""
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def begin(
+        self, request_id: int, method: str, answer: Coroutine[Any, Any, object], frame_bytes: int
+    ) -> None:
+        """Let a request that came by so many bytes wait. Raises `TooBusy` where too many do."""
+        kept_bytes = KEPT_BYTES + KEPT_FACTOR * frame_bytes
+        try:
+            self._require_room(request_id, kept_bytes)
+        except BaseException:
+            answer.close()
+            raise
+        task = asyncio.get_running_loop().create_task(answer, name=f"request: {method}")
+        self._tasks[request_id] = task
+        self._kept[request_id] = kept_bytes
+        self._bytes += kept_bytes
+        self._figures.waiting += 1
+        self._figures.waiting_bytes += kept_bytes
+
+        def end(task: asyncio.Task[object]) -> None:
+            self._figures.waiting -= 1
+            if self._tasks.pop(request_id, None) is not None:
+                is_in_line = (
+                    not task.cancelled()
+                    and task.exception() is None
+                    and type(task.result()) is Asked
+                )
+                if not is_in_line:
+                    self.release(request_id)
+                self._tell(request_id, method, task)
+            elif not task.cancelled():
+                task.exception()  # nobody is there to be told
+
+        task.add_done_callback(end)
+
+    def _require_room(self, request_id: int, kept_bytes: int) -> None:
+        """Refuse an id that is in use, and one request too many; one alone is never too large."""
+        settings, figures = self._settings, self._figures
+        if request_id in self._kept:
+            msg = f"the request {request_id} is under way already"
+            raise ProtocolError(msg)
+        if len(self._tasks) >= settings.waiting_max:
+            msg = f"{len(self._tasks)} requests of this connection wait already, no more may"
+            raise TooBusy(msg)
+        if self._bytes and self._bytes + kept_bytes > settings.waiting_bytes_max:
+            msg = f"requests of this connection wait with {self._bytes} bytes, no more may"
+            raise TooBusy(msg)
+        all_bytes = figures.waiting_bytes
+        if all_bytes and all_bytes + kept_bytes > settings.waiting_bytes_total_max:
+            msg = f"requests of all connections wait with {all_bytes} bytes, no more may"
+            raise TooBusy(msg)
+
+    def release(self, request_id: int) -> None:
+        """A request keeps nothing any more: it is answered, or will be at once."""
+        kept_bytes = self._kept.pop(request_id, 0)
+        self._bytes -= kept_bytes
+        self._figures.waiting_bytes -= kept_bytes
+
+    def drop(self) -> list[asyncio.Task[object]]:
+        """Nobody wants the answers any more: end them all; they are over in a moment."""
+        tasks = list(self._tasks.values())
+        self._tasks.clear()
+        for request_id in list(self._kept):
+            self.release(request_id)
+        self._figures.abandoned += len(tasks)
+        for task in tasks:
+            task.cancel()
+        return tasks
+
+    def cancel(self) -> None:
+        """End them all; each is told as one that was cancelled."""
+        for task in self._tasks.values():
+            task.cancel()
+
+    def tasks(self) -> list[asyncio.Task[object]]:
+        """What is under way."""
+        return list(self._tasks.values())

@@ -1,0 +1,246 @@
+"""
+What the threads do for a store: one snapshot found and read, one written. Everything blocks.
+
+Keeps no account; what happened is returned. Restoring and writing may run beside each other.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from rlmm.errors import SnapshotCorrupt, SnapshotError, SnapshotRefused
+from rlmm.snapshot.atomic import make_durable_folder, write_atomically
+from rlmm.snapshot.catalog import Catalog, Stored, identity_folder
+from rlmm.snapshot.encoding import encode
+from rlmm.snapshot.files import opened, require_identity, require_place
+from rlmm.snapshot.refusals import Refusal, RefusalKind, kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterable, Iterator
+    from pathlib import Path
+
+    from rlmm.base.background_work import Work
+    from rlmm.log.protocol import LogIdentity
+    from rlmm.metadata.shard import Shard
+    from rlmm.snapshot.atomic import SnapshotDisk
+    from rlmm.snapshot.format import Header
+    from rlmm.snapshot.settings import SnapshotSettings
+
+_log = logging.getLogger("rlmm.snapshot.shelf")
+
+_ROOM_CHECKED_EVERY = 8 * 1024 * 1024
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+class Shelf:
+    """The snapshots of one log as files, below *root*."""
+
+    def __init__(
+        self,
+        root: Path,
+        identity: LogIdentity,
+        make_shard: Callable[[int, int], Shard],
+        settings: SnapshotSettings,
+        disk: SnapshotDisk,
+    ) -> None:
+        self._root = root
+        self._identity = identity
+        self._make_shard = make_shard
+        self._settings = settings
+        self._disk = disk
+        self._catalog = Catalog(identity_folder(root, identity), disk)
+        self._is_swept = False
+        self._durable: set[Path] = set()
+        """Folders whose names are known to be on the medium."""
+
+    # ------------------------------------------------------------------------------ reading
+
+    def restore(
+        self, given: Work, partition: int, log_start: int, next_offset: int
+    ) -> tuple[tuple[Stored, Header, Shard] | None, list[Refusal]]:
+        """The newest that is good and fits, with what is in it, and why none before it was."""
+        fitting, refusals = self.fitting(partition, log_start, next_offset)
+        for stored in fitting:
+            try:
+                header, shard = self._load(given, stored)
+            except (SnapshotError, OSError, MemoryError) as error:
+                refusals.append(_refused(stored, kind_of(error), str(error)))
+            else:
+                return (stored, header, shard), refusals
+        return None, refusals
+
+    def fitting(
+        self, partition: int, log_start: int, next_offset: int
+    ) -> tuple[list[Stored], list[Refusal]]:
+        """
+        Those whose position fits, the newest first, and why the others do not.
+
+        What lies beyond the log's end is set aside; at the first call what a crash left is removed.
+        """
+        fitting: list[Stored] = []
+        refusals: list[Refusal] = []
+        try:
+            self._sweep()
+            found = self._catalog.newest_first(partition)
+        except OSError as error:
+            folder = Stored(self._catalog.folder_of(partition), partition, 0, 0)
+            return [], [_refused(folder, RefusalKind.UNREADABLE, str(error))]
+        for stored in found:
+            if stored.position > next_offset:
+                refusals.append(self._set_aside(stored, next_offset))
+            elif stored.position < log_start:
+                detail = f"the log begins at {log_start}"
+                refusals.append(_refused(stored, RefusalKind.BEFORE_LOG, detail))
+            else:
+                fitting.append(stored)
+        return fitting, refusals
+
+    def _sweep(self) -> None:
+        if not self._is_swept:
+            for path in self._catalog.sweep():
+                _log.info("removed %s: a crash left it unfinished", path)
+            self._is_swept = True
+
+    def _set_aside(self, stored: Stored, next_offset: int) -> Refusal:
+        detail = f"the log ends at {next_offset}; set aside, its history is not this log's"
+        try:
+            self._catalog.set_aside(stored)
+        except OSError as error:
+            detail = f"the log ends at {next_offset}; it could not be set aside: {error}"
+        return _refused(stored, RefusalKind.BEYOND_LOG, detail)
+
+    def _load(self, given: Work, stored: Stored) -> tuple[Header, Shard]:
+        """Verify in one pass, then import in another, one user partition at a time."""
+        with opened(self._disk, stored.path) as file:
+            header = file.verify()
+            require_identity(header, self._identity)
+            require_place(header, stored.partition, stored.position)
+            reader = file.reader()
+            if reader.header != header:
+                raise SnapshotCorrupt("it changed while it was read")
+            shard = self._make_shard(header.partition, header.position)
+            for image in reader.images():
+                given.go_on()
+                shard.import_partition(image)
+                _give_way()
+        _log.info(
+            "metadata partition %d restored at position %d from %s: %d user partitions",
+            header.partition, header.position, stored.path, header.user_partitions,
+            extra=_where(header.partition, header.position),
+        )  # fmt: skip
+        return header, shard
+
+    # ------------------------------------------------------------------------------ writing
+
+    def write(
+        self,
+        given: Work,
+        header: Header,
+        parts: Iterable[Callable[[], bytes]],
+        expected_bytes: int,
+    ) -> Stored:
+        """
+        Put a snapshot on the medium; what was there stays.
+
+        Raises `SnapshotRefused` when that would leave too little room, `SnapshotError` when it
+        cannot be written.
+        """
+        path = self._catalog.path_of(header.partition, header.position)
+        where = f"metadata partition {header.partition} at position {header.position}"
+        try:
+            self._make_folder(path.parent)
+            self._require_room(path.parent, expected_bytes)
+            chunks = encode(header, _one_by_one(given, parts))
+            watched = self._watched(given, path.parent, chunks)
+            size = write_atomically(self._disk, path, watched, given.go_on)
+        except OSError as error:
+            kind = SnapshotRefused if error.errno in _NO_ROOM else SnapshotError
+            msg = f"{where}: no snapshot written to {path}: {error.strerror or error}"
+            raise kind(msg) from error
+        except SnapshotRefused as error:
+            msg = f"{where}: no snapshot written to {path}: {error}"
+            raise SnapshotRefused(msg) from error
+        _log.debug(
+            "%s: snapshot of %d bytes written to %s", where, size, path,
+            extra=_where(header.partition, header.position),
+        )  # fmt: skip
+        return Stored(path, header.partition, header.position, size)
+
+    def _make_folder(self, folder: Path) -> None:
+        if folder not in self._durable or not folder.exists():
+            make_durable_folder(self._disk, folder, self._root)
+            self._durable.add(folder)
+
+    def prune(self, newest: Stored, damaged: Container[Path], foreign: Container[Path]) -> None:
+        """Remove what *newest* makes superfluous; that it cannot be removed is no failure."""
+        try:
+            self._catalog.prune(newest, self._settings.generations, damaged, foreign)
+        except OSError as error:
+            _log.warning(
+                "metadata partition %d: older snapshots beside %s could not be removed: %s",
+                newest.partition, newest.path, error,
+                extra=_where(newest.partition, newest.position),
+            )  # fmt: skip
+
+    def _watched(self, given: Work, folder: Path, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        unchecked = 0
+        for chunk in chunks:
+            given.go_on()
+            unchecked += len(chunk)
+            if unchecked >= _ROOM_CHECKED_EVERY:
+                self._require_room(folder, unchecked)
+                unchecked = 0
+            yield chunk
+
+    def free_bytes(self) -> int | None:
+        """Room on the disk as it is now; `None` where nobody can say."""
+        for folder in (self._root, *self._root.parents):
+            try:
+                return self._disk.free_bytes(folder)
+            except FileNotFoundError:
+                continue  # it will be made on the disk of the one above it
+            except OSError:
+                break
+        return None
+
+    def _require_room(self, folder: Path, coming_bytes: int) -> None:
+        free = self._disk.free_bytes(folder)
+        if free - coming_bytes < self._settings.free_bytes_min:
+            msg = (
+                f"{free} bytes are free, about {coming_bytes} would be written and "
+                f"{self._settings.free_bytes_min} must stay free: make room"
+            )
+            raise SnapshotRefused(msg)
+
+
+def _one_by_one(given: Work, parts: Iterable[Callable[[], bytes]]) -> Iterator[Callable[[], bytes]]:
+    for part in parts:
+        given.go_on()
+        yield part
+        _give_way()
+
+
+def _give_way() -> None:
+    """
+    Let the event loop have the interpreter's lock now, instead of after the switch interval.
+
+    Between two user partitions; it halves the longest wait of others, and costs nothing.
+    """
+    time.sleep(0)
+
+
+def _where(partition: int, position: int) -> dict[str, object]:
+    """The fields of a line about a snapshot."""
+    return {"metadata_partition": partition, "offset": position}
+
+
+def _refused(stored: Stored, kind: RefusalKind, detail: str) -> Refusal:
+    _log.warning(
+        "metadata partition %d, position %d: snapshot %s is not used, it is %s: %s",
+        stored.partition, stored.position, stored.path, kind, detail,
+        extra=_where(stored.partition, stored.position),
+    )  # fmt: skip
+    return Refusal(stored.path, stored.partition, stored.position, kind, detail)

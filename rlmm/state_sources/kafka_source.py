@@ -1,0 +1,133 @@
+"""
+The metadata topic of a cluster, replayed for one command.
+
+READ and DESCRIBE on the topic are enough: there is no producer, no group, and nothing is written
+there. What was read can be kept in a cache of snapshots, so that the next command reads what came
+since; without one, nothing is written anywhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Self
+
+from rlmm.errors import ConfigError
+from rlmm.kafka_client.connections.connection import Dialer
+from rlmm.log.kafka.kafka_log import KafkaLog
+from rlmm.state_sources.brokers import Brokers
+from rlmm.state_sources.protocol import SourceKind, Standing
+from rlmm.state_sources.replayed_states import ReplayedStates
+from rlmm.state_sources.snapshot_cache import SnapshotCache
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection
+    from pathlib import Path
+
+    from rlmm.inspection.replay import Progress, ShardsMoment
+    from rlmm.kafka_client.settings import KafkaSettings
+    from rlmm.log.protocol import LogIdentity
+
+FIRST_ANSWER_S = 10.0
+"""How long a cluster may take to say who it is: where nobody listens, a person waits for that."""
+
+
+class KafkaSource:
+    """See `Source`."""
+
+    kind = SourceKind.KAFKA
+
+    def __init__(
+        self,
+        log: KafkaLog,
+        cluster: Brokers,
+        where: str,
+        *,
+        timeout_s: float,
+        cache: SnapshotCache | None = None,
+    ) -> None:
+        """Takes over all it is given, and closes it."""
+        self.log = log
+        self.cluster = cluster
+        self.where = where
+        self._cache = cache
+        self._states = ReplayedStates(
+            log, timeout_s=timeout_s, first_answer_s=FIRST_ANSWER_S, cache=cache
+        )
+
+    @classmethod
+    async def open(
+        cls,
+        settings: KafkaSettings,
+        *,
+        timeout_s: float,
+        snapshot_cache: Path | None = None,
+        prepare: Callable[[KafkaSettings], Awaitable[Dialer]] = Dialer.prepare,
+    ) -> Self:
+        """
+        Make one; nothing connects before it is asked. *timeout_s* is the deadline of each call, and
+        how long the topic may give nothing.
+
+        Raises `ConfigError` for a file of *settings*, or a cache, that cannot be used.
+        """
+        if not settings.is_observer or settings.topic.is_created:
+            msg = "who looks at a cluster writes nothing: mode or kafka.topic.is.created says other"
+            raise ConfigError(msg)
+        async with AsyncExitStack() as opened:
+            cache = None
+            if snapshot_cache is not None:
+                cache = await SnapshotCache.open(snapshot_cache)
+                opened.push_async_callback(cache.close)
+            log = KafkaLog(settings, await prepare(settings))
+            opened.push_async_callback(log.close)
+            cluster = await Brokers.open(settings, timeout_s, prepare=prepare)
+            opened.pop_all()
+        where = ",".join(settings.bootstrap_servers)
+        return cls(log, cluster, where, timeout_s=timeout_s, cache=cache)
+
+    async def standing(self) -> Standing:
+        """See `Source`; reads the whole topic, or what came since it was read."""
+        identity = await self._states.identity()
+        places = await self._states.standings(range(identity.partition_count))
+        notes = self._notes(identity)
+        if self._cache is not None and self._cache.trouble is not None:
+            notes.append(self._cache.trouble)
+        return Standing(self.kind, self.where, identity, tuple(places.values()), tuple(notes))
+
+    async def now(
+        self,
+        places: Collection[int] | None = None,
+        *,
+        wait_s: float = 0.0,
+        progress: Progress | None = None,
+    ) -> ShardsMoment:
+        """See `Source`. The topic is read up to the end that it has at this call."""
+        moment = await self._states.moment(places, wait_s=wait_s, progress=progress)
+        self._states.tell(self._notes(moment.identity))
+        return moment
+
+    def _notes(self, identity: LogIdentity) -> list[str]:
+        """What there is to know of what was read so far."""
+        notes = self._states.not_understood()
+        astray = self._states.astray(identity.partition_count)
+        if astray:
+            first = astray[0]
+            notes.append(
+                f"{len(astray)} user partitions have events where brokers do not look for them in "
+                f"a topic of {identity.partition_count} partitions, {first.partition} in metadata "
+                f"partition {first.place}, not {first.wanted}: was the number of partitions "
+                "changed?"
+            )
+        return notes
+
+    async def close(self) -> None:
+        """See `Source`. Fills the cache, unless the command was broken off."""
+        task = asyncio.current_task()
+        try:
+            if task is None or not task.cancelling():
+                await self._states.keep()
+        finally:
+            await self.log.close()
+            await self.cluster.close()
+            if self._cache is not None:
+                await self._cache.close()

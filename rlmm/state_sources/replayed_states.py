@@ -1,0 +1,322 @@
+"""
+States that are replayed from a log for one command, and how each metadata partition stands.
+
+What was read is gone on with the next time it is asked for, so that a view that is drawn anew reads
+what came since. Invariant: a state that was handed out never changes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from rlmm.errors import (
+    LogDamaged,
+    LogError,
+    LogNotPermitted,
+    NotReady,
+    RlmmError,
+    first_of,
+)
+from rlmm.gate.state import GateState
+from rlmm.inspection.replay import PLACES_AT_ONCE, Bound, Replay, ShardsMoment
+from rlmm.log.replay_progress import History, Why
+from rlmm.metadata.assignment import place_of
+from rlmm.metadata.verdicts import COUNTED_APART, RejectReason
+from rlmm.state_sources.protocol import PlaceStanding
+from rlmm.views.status import segments_by_state
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from rlmm.inspection.replay import Progress, ReadableLog
+    from rlmm.log.protocol import Bounds, LogIdentity
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.report import ShardStatistics
+    from rlmm.metadata.shard import Shard
+    from rlmm.state_sources.snapshot_cache import SnapshotCache
+
+_log = logging.getLogger("rlmm.sources.replayed")
+
+
+class Astray(NamedTuple):
+    """A user partition of which events lie in another metadata partition than they should."""
+
+    partition: TopicIdPartition
+    place: int
+    wanted: int
+    """Where brokers and we look for them."""
+
+
+@dataclass(slots=True)
+class Held:
+    """One metadata partition, as far as it was read."""
+
+    replay: Replay
+    base: History
+    """What its state was made of before this process read on."""
+    is_lent: bool = False
+    """Whether somebody holds the state: then nothing more is applied to it."""
+
+    @property
+    def shard(self) -> Shard:
+        """The state."""
+        return self.replay.shard
+
+    @property
+    def history(self) -> History:
+        """What the state is made of."""
+        return history_of(self.base, self.shard.statistics())
+
+
+class ReplayedStates:
+    """The states of one log's metadata partitions."""
+
+    def __init__(
+        self,
+        log: ReadableLog,
+        *,
+        timeout_s: float,
+        first_answer_s: float = math.inf,
+        cache: SnapshotCache | None = None,
+    ) -> None:
+        """
+        *timeout_s* is the deadline of each call, *first_answer_s* that of the first one of all
+        where it is shorter.
+        """
+        self._log = log
+        self._timeout_s = timeout_s
+        self._first_answer_s = first_answer_s
+        self._cache = cache
+        self._identity: LogIdentity | None = None
+        self._held: dict[int, Held] = {}
+        self._astray: dict[int, tuple[tuple[int, int], list[Astray]]] = {}
+        """By metadata partition, for the position and the partition count of the last look."""
+        self._told: set[str] = set()
+        self._turn = asyncio.Lock()
+
+    def held(self) -> Mapping[int, Held]:
+        """Everything that was read."""
+        return self._held
+
+    async def identity(self) -> LogIdentity:
+        """Who the log is, asked freshly; what was read of another one is forgotten."""
+        known, timeout_s = self._identity, self._timeout_s
+        if known is None:
+            timeout_s = min(timeout_s, self._first_answer_s)
+        found = await self._log.identity(timeout_s=timeout_s)
+        if known is not None and (known.cluster_id, known.topic_id) != (
+            found.cluster_id, found.topic_id,
+        ):  # fmt: skip
+            self._held.clear()
+        self._identity = found
+        if self._cache is not None:
+            self._cache.of(found)
+        return found
+
+    async def moment(
+        self,
+        places: Collection[int] | None = None,
+        *,
+        wait_s: float = 0.0,
+        progress: Progress | None = None,
+    ) -> ShardsMoment:
+        """The state of *places*, or of all, as far as the log reaches now."""
+        identity = await self.identity()
+        asked = range(identity.partition_count) if places is None else sorted(set(places))
+        async with self._turn:
+            found = await self._advance(asked, max(self._timeout_s, wait_s), progress)
+            for error in found.values():
+                if not isinstance(error, Held):
+                    raise error
+            held = {place: self._held[place] for place in asked}
+            for one in held.values():
+                one.is_lent = True
+        return ShardsMoment(identity, {place: one.replay for place, one in held.items()})
+
+    async def standings(self, places: Collection[int]) -> dict[int, PlaceStanding]:
+        """How each of *places* stands once it is read as far as the log reaches now."""
+        async with self._turn:
+            found = await self._advance(places, self._timeout_s, None)
+        return {place: self._standing(place, one) for place, one in found.items()}
+
+    async def read(self, places: Collection[int], progress: Progress | None) -> None:
+        """Read what can be read of *places*; what cannot is told when it is asked for."""
+        async with self._turn:
+            await self._advance(places, self._timeout_s, progress)
+
+    async def keep(self) -> None:
+        """Write what was read into the cache, where there is one."""
+        if self._cache is not None:
+            for one in self._held.values():
+                await self._cache.keep(one.shard, one.history)
+
+    # ------------------------------------------------------------------------------ reading
+
+    async def _advance(
+        self, places: Collection[int], timeout_s: float, progress: Progress | None
+    ) -> dict[int, Held | RlmmError]:
+        """Read each of *places* to the end that the log has now; what keeps one from it."""
+        bounds = await self._log.bounds(list(places), timeout_s=self._timeout_s)
+        begun: dict[int, tuple[Shard | None, History]] = {}
+        found: dict[int, Held | RlmmError] = {}
+        for place in places:
+            told = bounds[place]
+            if isinstance(told, LogError):
+                found[place] = told
+            elif self._is_unchanged(place, told):
+                found[place] = self._held[place]
+            else:
+                begun[place] = await self._beginning(place, told)
+                if progress is not None:
+                    shard = begun[place][0]
+                    start = told.log_start if shard is None else shard.position
+                    progress(place, min(start, told.next_offset), told.next_offset)
+        turns = asyncio.Semaphore(PLACES_AT_ONCE)
+
+        async def run(place: int) -> None:
+            shard, base = begun[place]
+            one = Replay(self._log, place, Bound(), timeout_s=timeout_s, shard=shard)
+            try:
+                async with turns:
+                    await one.run(progress)
+            except RlmmError as error:
+                found[place] = error
+                return
+            if one.shard is not shard:
+                base = History(first_offset=one.log_start)
+            found[place] = self._held[place] = Held(one, base)
+
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for place in begun:
+                    tasks.create_task(run(place), name=f"replay {place}")
+        except BaseExceptionGroup as errors:
+            raise first_of(errors) from None
+        return {place: found[place] for place in places}
+
+    def _is_unchanged(self, place: int, bounds: Bounds) -> bool:
+        held = self._held.get(place)
+        return held is not None and held.shard.position == bounds.next_offset
+
+    async def _beginning(self, place: int, bounds: Bounds) -> tuple[Shard | None, History]:
+        """A state to go on from, with what it is made of; None: the log from its start."""
+        held = self._held.get(place)
+        if held is not None and not held.is_lent:
+            return held.shard, held.base
+        if self._cache is not None:
+            kept = await self._cache.restore(place, bounds)
+            if kept is not None:
+                return kept.shard, kept.history
+        return None, History()
+
+    # ------------------------------------------------------------------------------ telling
+
+    def astray(self, partition_count: int) -> list[Astray]:
+        """
+        User partitions of which events lie where nobody would look for them in a topic of so many.
+        """
+        for place, one in self._held.items():
+            seen = one.shard.position, partition_count
+            if self._astray.get(place, (None,))[0] != seen:
+                found = [
+                    Astray(partition, place, wanted)
+                    for partition in one.shard.partitions()
+                    if (wanted := place_of(partition, partition_count)) != place
+                ]
+                self._astray[place] = seen, found
+        return [one for place in self._held for one in self._astray[place][1]]
+
+    def not_understood(self) -> list[str]:
+        """Notes about records that no state has, because they could not be understood."""
+        lost = {place: one.history for place, one in sorted(self._held.items())}
+        return [
+            lost_note(place, one.undecodable, one.records)
+            for place, one in lost.items()
+            if one.undecodable
+        ]
+
+    def tell(self, notes: Iterable[str]) -> None:
+        """Who asks for an answer alone hears once what it stands on."""
+        for note in notes:
+            if note not in self._told:
+                self._told.add(note)
+                _log.warning("%s", note)
+
+    def _standing(self, place: int, found: Held | RlmmError) -> PlaceStanding:
+        if isinstance(found, RlmmError):
+            return standing_of_trouble(place, found)
+        figures, end = found.shard.statistics(), found.shard.position
+        return PlaceStanding(
+            metadata_partition=place,
+            state=GateState.OPEN.value,
+            why=None,
+            detail="",
+            log_start=found.replay.log_start,
+            position=end,
+            target=end,
+            log_end=end,
+            lag_records=0,
+            lag_s=0.0,
+            user_partitions=figures.partitions,
+            segments=segments_by_state(figures),
+            size_bytes=figures.size_bytes,
+            rejected={str(why): count for why, count in figures.rejected_by_reason.items()},
+            undecodable={str(why): count for why, count in figures.undecodable_by_reason.items()},
+            is_history_complete=found.history.is_complete,
+            lost_records=found.history.undecodable,
+            without_base=found.history.without_base,
+            snapshot_age_s=None if self._cache is None else self._cache.age_s(place),
+        )
+
+
+def standing_of_trouble(place: int, error: RlmmError) -> PlaceStanding:
+    """How a metadata partition stands of which *error* keeps us from reading."""
+    why, state = Why.END_UNKNOWN, GateState.REPLAYING
+    position = target = None
+    if isinstance(error, LogNotPermitted):
+        why, state = Why.NOT_PERMITTED, GateState.CLOSED
+    elif isinstance(error, LogDamaged):
+        why, state = Why.DAMAGED, GateState.CLOSED
+    elif isinstance(error, NotReady):
+        why, position, target = Why.BEHIND, error.position, error.target
+    return unread(place, state.value, why.value, str(error), position=position, target=target)
+
+
+def unread(
+    place: int,
+    state: str,
+    why: str,
+    detail: str,
+    *,
+    position: int | None = None,
+    target: int | None = None,
+) -> PlaceStanding:
+    """How a metadata partition stands of which next to nothing is known."""
+    return PlaceStanding(
+        place, state, why, detail, None, position, target, None, None, None, None, None, None
+    )
+
+
+def history_of(base: History, figures: ShardStatistics) -> History:
+    """What a state is made of that began with *base* and has counted *figures* since."""
+    undecodable = figures.undecodable_by_reason
+    apart = sum(count for reason, count in undecodable.items() if reason in COUNTED_APART)
+    tally, found = figures.tally, base.copy()
+    lost = tally.undecodable - apart
+    found.counted_apart += apart
+    found.undecodable += lost
+    found.records += tally.applied + tally.duplicate + tally.rejected + lost
+    found.without_base += figures.rejected_by_reason.get(RejectReason.UNKNOWN_SEGMENT, 0)
+    return found
+
+
+def lost_note(place: int, undecodable: int, records: int) -> str:
+    """What is said where some records of a metadata partition could not be understood."""
+    return (
+        f"metadata partition {place}: {undecodable} of {records} records could not be understood: "
+        "what they said is not in any answer"
+    )

@@ -1,0 +1,65 @@
+"""What is asked, in plain values: a running service, a cluster, or copied folders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rlmm.errors import ConfigError
+from rlmm.state_sources.protocol import SourceKind
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSettings:
+    """
+    One source of the tiered state. Of folders, a service and a cluster the first that is named is
+    the source; a cluster that is named beside another source is asked for its own facts alone.
+    """
+
+    log_dirs: tuple[Path, ...] = ()
+    """Copied folders of the metadata topic, or log folders that hold some."""
+    sidecar: str = ""
+    """`host:port`, or the path of a socket: with a slash in it, or behind `unix:`."""
+    cluster_id: str = ""
+    """Whose metadata, where a service serves several clusters."""
+    token_file: Path | None = None
+    """Holds the token for the service, and nothing else."""
+    is_tls: bool = False
+    """Whether `host:port` is encrypted; it is, too, where one of the files of TLS is named."""
+    ca_file: Path | None = None
+    certificate_file: Path | None = None
+    key_file: Path | None = None
+    bootstrap_servers: str = ""
+    """`host:port,...` of the cluster."""
+    command_config: Path | None = None
+    """A Java client.properties, as it is."""
+    command_properties: tuple[str, ...] = ()
+    """Single properties of a Java client, `KEY=VALUE`, above those of the file."""
+    snapshot_cache: Path | None = None
+    """Where the state of a cluster's topic is kept for the next command that asks."""
+    timeout_s: float = 30.0
+    """Deadline of each call."""
+    partition_count: int | None = None
+    """How many partitions a topic has of which folders were copied, where they do not say it."""
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        if self.log_dirs and self.sidecar:
+            msg = "the state is looked for in --log-dirs or asked of --sidecar: name one of the two"
+            raise ConfigError(msg)
+        if not (self.log_dirs or self.sidecar or self.bootstrap_servers):
+            msg = "nothing is named to look at: --sidecar, --bootstrap-server or --log-dirs"
+            raise ConfigError(msg)
+        if self.key_file is not None and self.certificate_file is None:
+            msg = f"the key {self.key_file} belongs to a certificate, and none is named"
+            raise ConfigError(msg)
+
+    @property
+    def kind(self) -> SourceKind:
+        """Who is asked for the state."""
+        if self.log_dirs:
+            return SourceKind.FOLDERS
+        return SourceKind.SIDECAR if self.sidecar else SourceKind.KAFKA

@@ -1,0 +1,191 @@
+"""
+The connection of one command to a running service.
+
+Invariant: whatever goes wrong between the two is told in one line that says where, and in words for
+who typed the command.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, Self, TypeVar
+
+from broker_adapter.connection import Connection
+from broker_adapter.retry_policies import Policy
+from rlmm.base.backoff import Pauses
+from rlmm.errors import (
+    ConfigError,
+    InvalidArgument,
+    LogRecreated,
+    LogUnavailable,
+    NotPermitted,
+    ProtocolError,
+    RlmmError,
+    SidecarUnavailable,
+    TooBusy,
+    UnknownMethod,
+    UnsupportedVersion,
+    WrongCluster,
+)
+
+if TYPE_CHECKING:
+    from broker_adapter.address import Address
+    from broker_adapter.calls import Call
+    from rlmm.wire.hello import Hello, HelloAnswer
+
+A = TypeVar("A")
+
+CONNECT_S: Final = 5.0
+"""By then whoever says nothing at all is not there."""
+_REPEATED: Final = Policy(
+    "looking", (TooBusy, LogUnavailable), Pauses(0.05, 1.0), attempts_max=100, last_s=0.05
+)
+_REFUSED: Final = (NotPermitted, WrongCluster, UnsupportedVersion, TooBusy)
+"""What a service says to who may not come in."""
+
+
+class SidecarLink:
+    """Asks a service, one connection at a time; one that was lost is made anew once."""
+
+    def __init__(self, address: Address, hello: Hello, timeout_s: float) -> None:
+        self._address = address
+        self._hello = hello
+        self._timeout_s = timeout_s
+        self._loop = asyncio.get_running_loop()
+        self._connection: Connection | None = None
+        self._server: HelloAnswer | None = None
+        self._connecting = asyncio.Lock()
+
+    @classmethod
+    async def open(cls, address: Address, hello: Hello, timeout_s: float) -> Self:
+        """Connect and say who this is; raises what keeps it from that, in one line."""
+        link = cls(address, hello, timeout_s)
+        await link._connected(link._loop.time() + timeout_s)
+        return link
+
+    @property
+    def where(self) -> str:
+        """The service's address."""
+        return str(self._address)
+
+    @property
+    def server(self) -> HelloAnswer:
+        """What the service said of itself last."""
+        assert self._server is not None, "it is open"
+        return self._server
+
+    async def ask(self, call: Call[A], timeout_s: float | None = None) -> A:
+        """The answer, by a deadline; raises the refusal."""
+        chosen_s = self._timeout_s if timeout_s is None else timeout_s
+        deadline_s = self._loop.time() + chosen_s
+
+        async def attempt() -> A:
+            return await self._asked(call, deadline_s)
+
+        try:
+            return await _REPEATED.run(
+                attempt,
+                now=self._loop.time,
+                deadline_s=deadline_s,
+                hook=lambda *_: None,
+            )
+        except UnknownMethod as error:
+            msg = (
+                f"the service at {self.where} ({self.server.server}) does not know "
+                f"{call.method}: it is older than this command"
+            )
+            raise UnknownMethod(msg) from error
+
+    async def _asked(self, call: Call[A], deadline_s: float) -> A:
+        """The answer; asked once more where the connection is lost: a service is started anew."""
+        for is_last in (False, True):
+            connection = await self._connected(deadline_s)
+            try:
+                return call.answer(await connection.call(call.method, call.args, deadline_s))
+            except SidecarUnavailable as error:
+                if is_last or not connection.is_lost:
+                    msg = f"the service at {self.where} did not answer: {error}"
+                    raise SidecarUnavailable(msg) from error
+        raise AssertionError("the last attempt returns or raises")
+
+    async def close(self) -> None:
+        """Hang up."""
+        if self._connection is not None:
+            self._connection.end(SidecarUnavailable("this has hung up"))
+
+    # -------------------------------------------------------------------------- the connection
+
+    async def _connected(self, deadline_s: float) -> Connection:
+        async with self._connecting:
+            if self._connection is None or self._connection.is_lost:
+                connect_s = min(deadline_s, self._loop.time() + CONNECT_S)
+                connection = await self._dialled(connect_s)
+                try:
+                    self._meet(await self._greeted(connection, connect_s))
+                except BaseException:
+                    connection.end(SidecarUnavailable("it was not let in"))
+                    raise
+                self._connection = connection
+            return self._connection
+
+    def _meet(self, server: HelloAnswer) -> None:
+        """Whoever answers now holds the same metadata as who answered before."""
+        known = None if self._server is None else self._server.topic_id
+        if known is not None and server.topic_id not in {None, known}:
+            msg = f"the service at {self.where} follows another metadata topic than before"
+            raise LogRecreated(msg)
+        self._server = server
+        if server.cluster_id:
+            self._hello = replace(self._hello, cluster_id=server.cluster_id)
+
+    async def _dialled(self, deadline_s: float) -> Connection:
+        try:
+            async with asyncio.timeout_at(deadline_s):
+                return await self._address.dial(Connection)
+        except ssl.SSLCertVerificationError as error:
+            msg = f"its certificate is not trusted: {error.verify_message}"
+            raise self._unavailable(msg) from error
+        except OSError as error:  # what TLS says, and time-outs, among them
+            raise self._unavailable(self._why(error)) from error
+        except (OverflowError, ValueError) as error:  # a host or port that there cannot be
+            msg = f"{self.where} is no address: {error}"
+            raise ConfigError(msg) from error
+
+    def _why(self, error: OSError) -> str:
+        """In the system's words: those of asyncio repeat the address."""
+        if isinstance(error, TimeoutError) and error.errno is None:
+            return f"nobody answers there for {min(CONNECT_S, self._timeout_s):g} s"
+        if isinstance(error, ssl.SSLError) or (self._is_encrypted and error.errno is None):
+            said = getattr(error, "reason", None) or str(error) or type(error).__name__
+            return f"TLS was not agreed on ({said}): is it encrypted there?"
+        if error.errno is not None and error.errno > 0:
+            return os.strerror(error.errno)
+        return error.strerror or str(error) or type(error).__name__
+
+    async def _greeted(self, connection: Connection, deadline_s: float) -> HelloAnswer:
+        try:
+            return await connection.greet(self._hello, deadline_s)
+        except _REFUSED as error:
+            raise type(error)(f"the service at {self.where} refuses: {error}") from error
+        except (ProtocolError, InvalidArgument) as error:
+            msg = f"what listens at {self.where} is no service{self._perhaps_tls}: {error}"
+            raise ProtocolError(msg) from error
+        except RlmmError as error:
+            msg = f"it takes connections and does not greet{self._perhaps_tls}: {error}"
+            raise self._unavailable(msg) from error
+
+    @property
+    def _is_encrypted(self) -> bool:
+        return getattr(self._address, "tls", None) is not None
+
+    @property
+    def _perhaps_tls(self) -> str:
+        """What may be the matter where TLS is possible, and was not asked for."""
+        is_plain = hasattr(self._address, "tls") and not self._is_encrypted
+        return " (is it encrypted there? then --tls)" if is_plain else ""
+
+    def _unavailable(self, why: str) -> SidecarUnavailable:
+        return SidecarUnavailable(f"the service at {self.where} was not reached: {why}")

@@ -1,0 +1,135 @@
+"""
+The state of a running service, piece by piece.
+
+The service goes on meanwhile: each page, and each user partition as a whole, is as it was when it
+was asked for, and never older than the positions that are told. Nothing is kept here but what was
+asked for last.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rlmm.errors import (
+    InvalidArgument,
+    NotPermitted,
+    NotReady,
+    SidecarUnavailable,
+    UnknownPartition,
+)
+from rlmm.inspection.moment import PAGE, PartitionSummary, in_order
+from rlmm.metadata.assignment import place_of
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.state_sources import sidecar_calls as calls
+from rlmm.wire.operator_queries import PIECE_BYTES_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from rlmm.log.protocol import LogIdentity
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.metadata.shard import Shard
+    from rlmm.state_sources.sidecar_link import SidecarLink
+    from rlmm.wire.operator_queries import ImageHead
+
+_ATTEMPTS: Final = 3
+"""How often an image is begun, where it is let go of before all of it is here."""
+
+
+class SidecarMoment:
+    """See `Moment`."""
+
+    def __init__(
+        self, link: SidecarLink, identity: LogIdentity, positions: Mapping[int, int]
+    ) -> None:
+        """*positions*, by metadata partition, of those that are asked about."""
+        self._link = link
+        self.identity = identity
+        self.positions = positions
+
+    async def user_partitions(self) -> list[PartitionSummary]:
+        """
+        See `Moment`. Raises `NotPermitted` where the role sees only some: it is all or nothing.
+        """
+        found: list[PartitionSummary] = []
+        for place in self.positions:
+            after: bytes | None = None
+            while True:
+                page = await self._link.ask(calls.list_partitions(place, after, PAGE))
+                if not page.is_whole:
+                    raise self._not_all(place)
+                found += [
+                    PartitionSummary(
+                        one.partition, place, one.started, one.finished, one.being_deleted,
+                        one.size_bytes, one.delete,
+                    )
+                    for one in page.summaries
+                ]  # fmt: skip
+                after = page.after
+                if after is None:
+                    break
+        return in_order(found)
+
+    async def segments(
+        self, partition: TopicIdPartition, epoch: int | None = None
+    ) -> AsyncIterator[list[SegmentMetadata]]:
+        """See `Moment`."""
+        self._require_read(partition)
+        after: bytes | None = None
+        while True:
+            call = calls.page(partition, epoch, after, PAGE)
+            try:
+                segments, after = await self._link.ask(call)
+            except UnknownPartition:
+                # Of one whose deletion is finished nothing is left, which is no error here.
+                await self._link.ask(calls.partition_delete(partition))
+                return
+            if segments:
+                yield segments
+            if after is None:
+                return
+
+    async def state(self, partition: TopicIdPartition) -> Shard:
+        """See `Moment`: as it is when this is called."""
+        place = self._require_read(partition)
+        for _ in range(_ATTEMPTS):
+            head = await self._link.ask(calls.open_image(partition, PIECE_BYTES_MAX))
+            image = await self._rest(head)
+            if image is not None:
+                shard = PythonShard(place, head.position)
+                shard.import_partition(image)
+                return shard
+        msg = f"the state of {partition} was let go of by {self._link.where} before it was here"
+        raise SidecarUnavailable(msg)
+
+    async def _rest(self, head: ImageHead) -> bytes | None:
+        """The whole image; `None` where it is not open any more, as the connection was lost."""
+        pieces, had = [head.first], len(head.first)
+        if had == head.size_bytes:
+            return head.first
+        while had < head.size_bytes:
+            try:
+                pieces.append(await self._link.ask(calls.read_image(had, PIECE_BYTES_MAX)))
+            except InvalidArgument:
+                return None
+            had += len(pieces[-1])
+        await self._link.ask(calls.close_image())
+        return b"".join(pieces)
+
+    def _require_read(self, partition: TopicIdPartition) -> int:
+        """The metadata partition of *partition*, if it is one that is asked about."""
+        place = place_of(partition, self.identity.partition_count)
+        if place not in self.positions:
+            msg = f"{partition}: metadata partition {place} was not read"
+            raise NotReady(
+                msg, reason="not-read", user_partition=str(partition), metadata_partition=place
+            )
+        return place
+
+    def _not_all(self, place: int) -> NotPermitted:
+        return NotPermitted(
+            f"metadata partition {place} has user partitions that the service at "
+            f"{self._link.where} was not given: all of them are told to the role admin alone, and "
+            f"this one is {self._link.server.role}"
+        )

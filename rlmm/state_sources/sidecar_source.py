@@ -1,0 +1,188 @@
+"""A running service, by the frame protocol: as brokers ask it, and a little more."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final, Self
+
+from rlmm.base.clock import SYSTEM_CLOCK
+from rlmm.base.version import __version__
+from rlmm.errors import InvalidArgument, NotReady, RlmmError
+from rlmm.inspection.source_status import SourceKind, Standing
+from rlmm.records.batch import Batch, walk
+from rlmm.records.damage import DamagedRecords
+from rlmm.state_sources.sidecar_access import address_of, token_of
+from rlmm.state_sources.sidecar_calls import status
+from rlmm.state_sources.sidecar_link import SidecarLink
+from rlmm.state_sources.sidecar_log import SidecarLog
+from rlmm.state_sources.sidecar_moment import SidecarMoment
+from rlmm.state_sources.sidecar_status import standing_of, with_lag
+from rlmm.wire.hello import VERSIONS, Hello, hello_value, read_hello
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from rlmm.inspection.replay import Progress
+    from rlmm.inspection.source_status import PlaceStanding
+    from rlmm.records.record_set import RecordSet
+    from rlmm.state_sources.brokers import Brokers
+    from rlmm.state_sources.settings import SourceSettings
+
+CLIENT: Final = f"rlmm/{__version__}"
+_LOOK_S: Final = 0.5
+"""How often is looked whether a service has caught up."""
+_RECORD_S: Final = 2.0
+"""What is waited for one record of a partition that lags."""
+
+
+class SidecarSource:
+    """See `Source`."""
+
+    kind = SourceKind.SIDECAR
+
+    def __init__(
+        self,
+        link: SidecarLink,
+        *,
+        cluster: Brokers | None = None,
+        now_ms: Callable[[], int] = SYSTEM_CLOCK.now_ms,
+    ) -> None:
+        """Takes over all it is given, and closes it."""
+        self._link = link
+        self._now_ms = now_ms
+        self.cluster = cluster
+        self.log = SidecarLog(link)
+
+    @classmethod
+    async def open(cls, settings: SourceSettings, *, cluster: Brokers | None = None) -> Self:
+        """
+        Connect to the service that *settings* name. Raises what keeps it from that, in one line;
+        *cluster* is then still the caller's.
+        """
+        hello = Hello(VERSIONS, CLIENT, token_of(settings), settings.cluster_id or None)
+        read_hello(hello_value(hello))
+        link = await SidecarLink.open(address_of(settings), hello, settings.timeout_s)
+        return cls(link, cluster=cluster)
+
+    @property
+    def where(self) -> str:
+        """See `Source`."""
+        return self._link.where
+
+    async def close(self) -> None:
+        """See `Source`."""
+        await self._link.close()
+        if self.cluster is not None:
+            await self.cluster.close()
+
+    # -------------------------------------------------------------------------- how it stands
+
+    async def standing(self) -> Standing:
+        """See `Source`. How old the last record is of what lags, only an administrator sees."""
+        found = await self._standing()
+        if not self.log.may_read:
+            return found
+        lags = {
+            one.metadata_partition: await self._lag_s(one)
+            for one in found.places
+            if one.lag_records
+        }
+        return with_lag(found, lags)
+
+    async def _standing(self) -> Standing:
+        """As `standing`, but for how old the last record is of those that lag."""
+        try:
+            said = await self._link.ask(status())
+        except NotReady as error:
+            return Standing(self.kind, self.where, None, (), (str(error),))
+        return standing_of(said, self.where, self._link.server.mode)
+
+    async def _lag_s(self, place: PlaceStanding) -> float | None:
+        """How old the last record is that was applied; `None` where nobody says."""
+        position, start = place.position, place.log_start
+        if position is None or start is None or position <= start:
+            return None
+        try:
+            found = await self.log.read(
+                place.metadata_partition, position - 1, timeout_s=_RECORD_S, bytes_max=1
+            )
+        except RlmmError:
+            return None
+        stamp_ms = None if found is None else _timestamp_ms(found, position - 1)
+        return None if stamp_ms is None else max(0, self._now_ms() - stamp_ms) / 1_000
+
+    # ------------------------------------------------------------------------------ the state
+
+    async def now(
+        self,
+        places: Collection[int] | None = None,
+        *,
+        wait_s: float = 0.0,
+        progress: Progress | None = None,
+    ) -> SidecarMoment:
+        """
+        See `Source`. What the service does not read at all, because nobody has given it to it, is
+        not waited for.
+        """
+        loop = asyncio.get_running_loop()
+        deadline_s = loop.time() + wait_s
+        while True:
+            found = await self._standing()
+            asked = _asked(found, places)
+            behind = [one for one in asked if not one.is_caught_up]
+            if progress is not None:
+                for one in asked:
+                    if one.position is not None and one.target is not None:
+                        progress(one.metadata_partition, one.position, one.target)
+            if found.identity is not None and not behind:
+                positions = {one.metadata_partition: one.position or 0 for one in asked}
+                return SidecarMoment(self._link, found.identity, positions)
+            left_s = deadline_s - loop.time()
+            if left_s <= 0 or not all(one.is_assigned for one in behind):
+                raise self._not_ready(found, behind)
+            await asyncio.sleep(min(_LOOK_S, left_s))
+
+    def _not_ready(self, found: Standing, behind: list[PlaceStanding]) -> NotReady:
+        where = f"the service at {self.where}"
+        if not behind:
+            return NotReady(f"{where}: {'; '.join(found.notes)}", reason="connecting")
+        # Waiting brings what is behind, and never what the service was not given.
+        first = next((one for one in behind if not one.is_assigned), behind[0])
+        others = f", and {len(behind) - 1} more" if len(behind) > 1 else ""
+        how = first.detail or "it is being read"
+        why = "" if first.why == first.state else f" ({first.why})"
+        msg = (
+            f"{where} is not caught up: metadata partition {first.metadata_partition} is "
+            f"{first.state}{why}: {how}{others}"
+        )
+        return NotReady(
+            msg,
+            reason=first.why or first.state,
+            metadata_partition=first.metadata_partition,
+            position=first.position,
+            target=first.target,
+        )
+
+
+def _asked(found: Standing, places: Collection[int] | None) -> list[PlaceStanding]:
+    """How those stand that are asked about; none while the topic is not known."""
+    if places is None or found.identity is None:
+        return list(found.places)
+    count = found.identity.partition_count
+    for place in places:
+        if not 0 <= place < count:
+            msg = f"there is no metadata partition {place}: there are {count}"
+            raise InvalidArgument(msg)
+    return [one for one in found.places if one.metadata_partition in set(places)]
+
+
+def _timestamp_ms(found: RecordSet, offset: int) -> int | None:
+    """When the record at *offset* was written, or the batch that it was in before compaction."""
+    for batch in walk(found.data, verify_crc=False):
+        if not isinstance(batch, Batch) or batch.next_offset <= offset:
+            continue
+        for record in batch.records():
+            if not isinstance(record, DamagedRecords) and record.offset == offset:
+                return record.timestamp_ms
+        return batch.max_timestamp_ms if batch.max_timestamp_ms >= 0 else None
+    return None

@@ -1,0 +1,116 @@
+"""
+States that are kept from one command to the next, so that none reads a whole topic again.
+
+The files are the service's own snapshots, under its own checks: whole by their checksum, of this
+very cluster, topic and partition count, and within the log's bounds; what fits is taken, and
+everything else is passed over. Each is written aside and renamed, so a folder never holds half of
+one. Invariant: a folder that another process keeps snapshots in is neither read nor written.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Self
+
+from rlmm.base.clock import SYSTEM_CLOCK
+from rlmm.base.folder_lock import snapshots_lock
+from rlmm.base.own_thread import in_own_thread
+from rlmm.errors import ConfigError, FolderInUse, SnapshotError
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.partition_log.root import holds_a_log
+from rlmm.snapshot.source import Frozen
+from rlmm.snapshot.store import SnapshotStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rlmm.base.clock import Clock
+    from rlmm.log.protocol import Bounds, LogIdentity
+    from rlmm.log.replay_progress import History
+    from rlmm.metadata.shard import Shard
+    from rlmm.snapshot.store import Restored
+
+_log = logging.getLogger("rlmm.sources.cache")
+
+_SHARE = 10
+"""A snapshot is as much work as its segments: it is written anew once a tenth as many records came
+behind the last one, so that a command that reads little writes nothing."""
+
+
+class SnapshotCache:
+    """The snapshots of one log in a folder that is ours while it is open."""
+
+    def __init__(self, folder: Path, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._held = ExitStack()
+        self._store: SnapshotStore | None = None
+        self._identity: LogIdentity | None = None
+        self.trouble: str | None = None
+        """Why nothing is kept, where nothing is."""
+
+    @classmethod
+    async def open(cls, folder: Path, clock: Clock = SYSTEM_CLOCK) -> Self:
+        """
+        Take the folder, which is made where there is none; one that is in use is left alone.
+
+        Raises `ConfigError` for one that cannot be a cache.
+        """
+        made = cls(folder, clock)
+        await in_own_thread("snapshot-cache", made._take)
+        return made
+
+    def _take(self) -> None:
+        if holds_a_log(self._folder):
+            msg = f"--snapshot-cache {self._folder} holds a log: name a folder of its own"
+            raise ConfigError(msg)
+        try:
+            self._held.enter_context(snapshots_lock(self._folder))
+        except FolderInUse as error:
+            self.trouble = f"the snapshot cache is not used: {error}"
+            _log.warning("%s", self.trouble)
+
+    def of(self, identity: LogIdentity) -> None:
+        """Keep the states of that log from now on."""
+        if self.trouble is None and identity != self._identity:
+            self._store = SnapshotStore(self._folder, identity, PythonShard, clock=self._clock)
+            self._identity = identity
+
+    async def restore(self, place: int, bounds: Bounds) -> Restored | None:
+        """The newest state that fits into *bounds*; None where there is none."""
+        if self._store is None:
+            return None
+        return await self._store.restore(place, bounds.log_start, bounds.next_offset)
+
+    def age_s(self, place: int) -> float | None:
+        """How old the newest snapshot of a metadata partition is."""
+        saved = None if self._store is None else self._store.saved(place)
+        return None if saved is None else max(0, self._clock.now_ms() - saved.written_ms) / 1_000
+
+    async def keep(self, shard: Shard, history: History) -> bool:
+        """
+        Write the state of *shard*, unless the newest snapshot is nearly the same; whether it was
+        written. That it cannot be is told, and no error: what was asked for is answered already.
+        """
+        if self._store is None:
+            return False
+        saved = self._store.saved(shard.partition)
+        figures = shard.statistics()
+        held = figures.segments_started + figures.segments_finished + figures.segments_being_deleted
+        came = shard.position - (0 if saved is None else saved.position)
+        is_empty = shard.position == history.first_offset
+        if is_empty or (saved is not None and came < max(1, held // _SHARE)):
+            return False
+        parts = list(shard.image_parts())
+        try:
+            await self._store.write(Frozen(shard.partition, shard.position, history, parts))
+        except SnapshotError as error:
+            _log.warning("%s", error)
+            return False
+        return True
+
+    async def close(self) -> None:
+        """Give the folder back."""
+        await in_own_thread("snapshot-cache", partial(self._held.close))

@@ -1,0 +1,213 @@
+"""
+What operators look at, on the wire: user partitions in figures, state images in pieces, the log.
+
+As in `rlmm.wire.values`, each form is written and read here. Invariant: a page of user partitions
+goes on behind a key that nobody but this module makes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rlmm.errors import LogError, ProtocolError
+from rlmm.metadata.ids import NAME_BYTES_MAX
+from rlmm.wire.errors import error_value, read_error
+from rlmm.wire.value_checks import array, array_up_to, flag, int64, refuse, uint31, uint63, uuid
+from rlmm.wire.values import deletion_value, partition_value, read_deletion, read_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rlmm.metadata.events import PartitionDelete
+    from rlmm.metadata.ids import TopicIdPartition, Uuid
+
+PIECE_BYTES_MAX: Final = 1024 * 1024
+"""Most bytes of an image, or of the log, in one answer: they are copied a few times on their way,
+and others wait meanwhile."""
+KEY_BYTES_MAX: Final = NAME_BYTES_MAX + 32
+"""Most bytes of the key of a user partition: id, name, number and their lengths."""
+_SUMMARY_BYTES: Final = 96
+"""Most bytes of a summary beside the name of its topic."""
+
+
+class Summary(NamedTuple):
+    """One user partition, in figures."""
+
+    partition: TopicIdPartition
+    started: int
+    """Segments in state COPY_SEGMENT_STARTED, and so on."""
+    finished: int
+    being_deleted: int
+    size_bytes: int
+    delete: PartitionDelete | None
+
+    @property
+    def wire_bytes(self) -> int:
+        """Bytes that it has on the wire at most."""
+        return _SUMMARY_BYTES + len(self.partition.topic.encode())
+
+
+class SummaryPage(NamedTuple):
+    """Some user partitions of one metadata partition, by rising key."""
+
+    position: int
+    """Of the metadata partition, when this was so."""
+    is_whole: bool
+    """Whether nothing was left out that whoever asks may not see."""
+    summaries: list[Summary]
+    after: bytes | None
+    """What the next page is asked for with; `None`: there is none."""
+
+
+class LogEnds(NamedTuple):
+    """What one metadata partition holds: [log_start, next_offset)."""
+
+    log_start: int
+    next_offset: int
+
+
+class LogPiece(NamedTuple):
+    """Record sets of a metadata partition, or a piece of one batch that no frame could hold."""
+
+    data: bytes
+    next_offset: int
+    """Where to go on when all of it is there."""
+    left_bytes: int
+    """What is still to be asked for, behind *data*."""
+
+
+class ImageHead(NamedTuple):
+    """The state image of a user partition, and its first bytes."""
+
+    position: int
+    size_bytes: int
+    first: bytes
+
+
+# ------------------------------------------------------------------------------ user partitions
+
+
+def summary_page_value(page: SummaryPage) -> list[object]:
+    """A page of user partitions."""
+    return [page.position, page.is_whole, [_summary(one) for one in page.summaries], page.after]
+
+
+def _summary(one: Summary) -> list[object]:
+    return [
+        partition_value(one.partition), one.started, one.finished, one.being_deleted,
+        one.size_bytes, None if one.delete is None else deletion_value(one.delete),
+    ]  # fmt: skip
+
+
+def read_summary_page(value: object) -> SummaryPage:
+    """A page of user partitions."""
+    position, is_whole, summaries, after = array(value, "a page of user partitions", 4)
+    return SummaryPage(
+        uint63(position, "the position of a page"),
+        flag(is_whole, "whether a page is whole"),
+        [_read_summary(one) for one in array(summaries, "the user partitions of a page")],
+        read_summary_key(after),
+    )
+
+
+def _read_summary(value: object) -> Summary:
+    partition, started, finished, being_deleted, size, delete = array(value, "a user partition", 6)
+    found = read_partition(partition)
+    return Summary(
+        found,
+        uint63(started, "a number of segments"),
+        uint63(finished, "a number of segments"),
+        uint63(being_deleted, "a number of segments"),
+        int64(size, "a size"),
+        None if delete is None else read_deletion(found, delete),
+    )
+
+
+def read_summary_key(value: object) -> bytes | None:
+    """What a page of user partitions goes on behind; `None`: it is the first."""
+    if value is None:
+        return None
+    if type(value) is not bytes or len(value) > KEY_BYTES_MAX:
+        refuse("what a page goes on behind", "nil, or bytes as they were answered", value)
+    return value
+
+
+# --------------------------------------------------------------------------------------- images
+
+
+def image_head_value(head: ImageHead) -> list[object]:
+    """The beginning of an image."""
+    return list(head)
+
+
+def read_image_head(value: object) -> ImageHead:
+    """The beginning of an image."""
+    position, size, first = array(value, "an image", 3)
+    return ImageHead(
+        uint63(position, "the position of an image"),
+        uint63(size, "the size of an image"),
+        read_bytes(first, "an image"),
+    )
+
+
+def read_bytes(value: object, what: str) -> bytes:
+    """Some bytes."""
+    if type(value) is not bytes:
+        refuse(what, "bytes", value)
+    return value
+
+
+# -------------------------------------------------------------------------------------- the log
+
+
+def read_places(value: object, count_max: int) -> list[int]:
+    """Metadata partitions, at most so many."""
+    places = array_up_to(value, "the metadata partitions", count_max)
+    return [uint31(one, "a metadata partition") for one in places]
+
+
+def log_ends_value(topic_id: Uuid, ends: Sequence[LogEnds | LogError]) -> list[object]:
+    """What the metadata partitions that were asked for hold, in their order; of which topic."""
+    return [
+        topic_id,
+        [
+            [error_value(one), 0, 0] if isinstance(one, LogError) else [None, *one]
+            for one in ends
+        ],
+    ]  # fmt: skip
+
+
+def read_log_ends(value: object, count: int) -> tuple[Uuid, list[LogEnds | LogError]]:
+    """What so many metadata partitions hold."""
+    topic_id, ends = array(value, "the bounds of a log", 2)
+    found: list[LogEnds | LogError] = []
+    for one in array(ends, "the bounds of a log", count):
+        error, log_start, next_offset = array(one, "the bounds of a metadata partition", 3)
+        if error is None:
+            found.append(
+                LogEnds(uint63(log_start, "a log start"), uint63(next_offset, "a log end"))
+            )
+            continue
+        said = read_error(error)
+        if not isinstance(said, LogError):
+            msg = f"of a log {said.code!r} is said, which is said of none"
+            raise ProtocolError(msg)
+        found.append(said)
+    return uuid(topic_id, "the topic id of a log"), found
+
+
+def log_piece_value(piece: LogPiece | None) -> list[object] | None:
+    """A piece of the log; `None`: nothing came in time."""
+    return None if piece is None else list(piece)
+
+
+def read_log_piece(value: object) -> LogPiece | None:
+    """A piece of the log; `None`: nothing came in time."""
+    if value is None:
+        return None
+    data, next_offset, left = array(value, "a piece of a log", 3)
+    return LogPiece(
+        read_bytes(data, "a piece of a log"),
+        uint63(next_offset, "where a log goes on"),
+        uint63(left, "what is left of a batch"),
+    )

@@ -1,0 +1,7 @@
+"""
+The corpus as JSON for any language: scenarios, golden records, partitioner vectors.
+
+Nothing imports it.
+
+Nothing imports it.
+"""

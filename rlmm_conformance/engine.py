@@ -1,0 +1,83 @@
+"""
+What the runner asks of an implementation under test, and the errors with which a run ends early.
+
+An engine answers in JSON values only, whatever it is made of, so that one runner judges an engine
+in this process and one behind a pipe alike. An answer that is merely wrong is an answer; an engine
+that cannot answer raises `EngineFailed`.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from rlmm.metadata.outcomes import Level
+    from rlmm_conformance.fields import Json
+    from rlmm_conformance.steps import Op, Operation
+
+PROTOCOL_VERSION = 1
+
+
+class Suite(StrEnum):
+    """The parts of the corpus; an engine says which of them it offers."""
+
+    SCENARIOS = "scenarios"
+    RECORDS = "records"
+    PARTITIONER = "partitioner"
+
+
+ALL_SUITES = frozenset(Suite)
+
+
+class Engine(Protocol):
+    """
+    An implementation under test.
+
+    `begin` and `step` belong to the suite scenarios, `decode` and `encode` to records,
+    `partition_for` to partitioner. Calls of a suite that is not in `suites` are never made.
+    """
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        ...
+
+    @property
+    def suites(self) -> frozenset[Suite]:
+        """The suites it offers."""
+        ...
+
+    @property
+    def without(self) -> frozenset[Op]:
+        """The white-box questions that it cannot answer; they are never asked, and reported."""
+        ...
+
+    def begin(self, scenario: str, level: Level, *, initialized: bool) -> None:
+        """Forget everything and start *scenario* from nothing."""
+        ...
+
+    def step(self, operation: Operation) -> Json:
+        """Carry out one operation; its answer in the form of the corpus, errors included."""
+        ...
+
+    def decode(self, value: bytes | None) -> Json:
+        """Read a record value, null as None: `{"event": ...}` or `{"undecodable": why}`."""
+        ...
+
+    def encode(self, event: dict[str, Json], *, publish: bool) -> Json:
+        """
+        Write an event: `{"value": hex}` or `{"refused": why}`.
+
+        With *publish*, as for a topic that brokers read; without, as Kafka's serialiser writes
+        anything it can hold.
+        """
+        ...
+
+    def partition_for(self, topic_id: bytes, partition: int, count: int) -> Json:
+        """The metadata partition of a user partition, or `{"refused": why}`."""
+        ...
+
+    def close(self) -> None:
+        """Give back whatever it holds; called once, also after a failure."""
+        ...

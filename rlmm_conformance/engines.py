@@ -1,0 +1,36 @@
+"""
+Engines by name, as the command line gives them: `python`, `model`, `exec:COMMAND`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.errors import ConfigError
+from rlmm_conformance.exec_engine import ANSWER_TIMEOUT_MS, ExecEngine
+from rlmm_conformance.model_engine import ModelEngine
+from rlmm_conformance.python_engine import PythonEngine
+from rlmm_conformance.rules import Rule
+
+if TYPE_CHECKING:
+    from rlmm_conformance.engine import Engine
+
+ENGINES = ("python", "model", "exec:COMMAND")
+
+_EXEC = "exec:"
+
+
+def open_engine(name: str, answer_timeout_ms: int = ANSWER_TIMEOUT_MS) -> Engine:
+    """
+    The engine that *name* means; whoever opens it closes it.
+
+    `model` is Kafka with the fix for KAFKA-20932, which is what the corpus expects. Raises
+    `ConfigError` for a name that means nothing, `EngineFailed` when a command cannot be started.
+    """
+    if name.startswith(_EXEC):
+        return ExecEngine(name.removeprefix(_EXEC), answer_timeout_ms)
+    if name == "python":
+        return PythonEngine()
+    if name == "model":
+        return ModelEngine(frozenset({Rule.KAFKA_20932}))
+    raise ConfigError(f"no engine {name!r}: choose one of {', '.join(ENGINES)}")

@@ -1,0 +1,344 @@
+"""
+A literal model of Kafka's cache and store of segment metadata: dictionaries and loops, written to
+be compared with the rules by eye, not to be fast.
+
+With no rule switched on it answers as Kafka does; every named rule is one switch. It knows nothing
+of the real engine, so that it can serve as the oracle for it. Errors are answers (`Failure`),
+because a scenario expects them like any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from rlmm.metadata.ids import INT64_MAX, INT64_MIN
+from rlmm.metadata.segment import PartitionDeleteState, SegmentState
+from rlmm_conformance.answers import APPLIED, DROPPED, OK, ErrorKind
+from rlmm_conformance.rules import Rule, Rules
+
+if TYPE_CHECKING:
+    from rlmm_conformance.steps import SegmentFields, UpdateFields
+
+CS = SegmentState.COPY_SEGMENT_STARTED
+CF = SegmentState.COPY_SEGMENT_FINISHED
+DS = SegmentState.DELETE_SEGMENT_STARTED
+DF = SegmentState.DELETE_SEGMENT_FINISHED
+
+LEGAL = {(None, CS), (CS, CS), (CS, CF), (CS, DS), (CF, CF), (CF, DS), (DS, DS), (DS, DF), (DF, DF)}
+
+KAFKA: Rules = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An answer that is an error."""
+
+    kind: ErrorKind
+
+
+NULL_ARGUMENT = Failure(ErrorKind.NULL_ARGUMENT)
+NULL_POINTER = Failure(ErrorKind.NULL_POINTER)
+ILLEGAL_ARGUMENT = Failure(ErrorKind.ILLEGAL_ARGUMENT)
+ILLEGAL_STATE = Failure(ErrorKind.ILLEGAL_STATE)
+NOT_FOUND = Failure(ErrorKind.NOT_FOUND)
+NOT_READY = Failure(ErrorKind.NOT_READY)
+
+
+@dataclass(slots=True)
+class EpochModel:
+    """What a cache keeps of one epoch."""
+
+    referenced: dict[int, str] = field(default_factory=dict)
+    """The slots: offset that a segment lists for this epoch -> its id."""
+    unreferenced: dict[str, None] = field(default_factory=dict)
+    """A set of ids without a slot; a dictionary, so that runs repeat exactly."""
+    highest: int | None = None
+
+
+def epoch_end(segment: SegmentFields, epoch: int) -> int:
+    """
+    The last offset of *epoch* in the segment: the next epoch's offset - 1, or the segment's last.
+
+    Java's numbers wrap: before the least offset comes the greatest.
+    """
+    for other, offset in segment.epochs:
+        if other > epoch:
+            return offset - 1 if offset > INT64_MIN else INT64_MAX
+    return segment.last_offset
+
+
+def is_refused_by_constructor(segment: SegmentFields) -> bool:
+    """Whether Kafka's constructor refuses these fields, before any cache or store sees them."""
+    return (
+        segment.start_offset < 0 or segment.last_offset < segment.start_offset or not segment.epochs
+    )
+
+
+class CacheModel:
+    """The cache of one user partition."""
+
+    def __init__(self, rules: Rules = KAFKA, *, initialized: bool = False) -> None:
+        self.rules = rules
+        self.initialized = initialized
+        self.segments: dict[str, SegmentFields] = {}
+        self.epochs: dict[int, EpochModel] = {}
+        self.finished_at: dict[str, int] = {}
+        self.finishes = 0
+
+    # Events
+
+    def add(self, segment: SegmentFields | None) -> str | Failure:
+        """A segment record."""
+        if segment is None:
+            return NULL_ARGUMENT
+        if is_refused_by_constructor(segment) or segment.state is not CS:
+            return ILLEGAL_ARGUMENT
+        current = self.segments.get(segment.id)
+        if (current.state if current else None, CS) not in LEGAL:
+            return DROPPED
+        for epoch, _ in segment.epochs:
+            self.epoch(epoch).unreferenced[segment.id] = None
+        self.segments[segment.id] = segment
+        return APPLIED
+
+    def update(self, update: UpdateFields | None) -> str | Failure:
+        """An update record."""
+        if update is None:
+            return NULL_ARGUMENT
+        current = self.segments.get(update.id)
+        if current is None:
+            return NOT_FOUND if self.initialized else DROPPED
+        if (current.state, update.state) not in LEGAL:
+            return DROPPED
+        if update.state is CS:
+            return ILLEGAL_ARGUMENT
+        updated = replace(
+            current,
+            state=update.state,
+            broker_id=update.broker_id,
+            event_timestamp_ms=update.event_timestamp_ms,
+            custom_metadata=update.custom_metadata,
+        )
+        if update.state is CF:
+            self.finish_copy(updated)
+        elif update.state is DS:
+            self.start_deletion(updated)
+        else:
+            self.finish_deletion(updated)
+        return APPLIED
+
+    def finish_copy(self, segment: SegmentFields) -> None:
+        """COPY_SEGMENT_FINISHED, for every epoch of the segment."""
+        for epoch, first in segment.epochs:
+            state = self.epoch(epoch)
+            end = epoch_end(segment, epoch)
+            while (
+                state.referenced
+                and max(state.referenced) >= first
+                and state.highest is not None
+                and state.highest <= end
+            ):
+                displaced = state.referenced.pop(max(state.referenced))
+                state.unreferenced[displaced] = None
+            overwritten = state.referenced.get(first)
+            if Rule.KAFKA_20932 in self.rules and overwritten not in {None, segment.id}:
+                state.unreferenced[str(overwritten)] = None
+            state.referenced[first] = segment.id
+            state.unreferenced.pop(segment.id, None)
+            if state.highest is None or end > state.highest:
+                state.highest = end
+        self.segments[segment.id] = segment
+        self.finishes += 1
+        self.finished_at[segment.id] = self.finishes
+
+    def start_deletion(self, segment: SegmentFields) -> None:
+        """DELETE_SEGMENT_STARTED, for every epoch of the segment."""
+        for epoch, first in segment.epochs:
+            state = self.epoch(epoch)
+            if state.referenced.get(first) == segment.id:
+                del state.referenced[first]
+            state.unreferenced[segment.id] = None
+        self.segments[segment.id] = segment
+
+    def finish_deletion(self, segment: SegmentFields) -> None:
+        """DELETE_SEGMENT_FINISHED: the id is gone from its epochs and from the cache."""
+        for epoch, _ in segment.epochs:
+            self.epoch(epoch).unreferenced.pop(segment.id, None)
+        if Rule.NO_DANGLING_IDS in self.rules:
+            for state in self.epochs.values():
+                state.unreferenced.pop(segment.id, None)
+        del self.segments[segment.id]
+
+    def epoch(self, epoch: int) -> EpochModel:
+        """What is kept of *epoch*, created when first met and never removed."""
+        return self.epochs.setdefault(epoch, EpochModel())
+
+    # Queries
+
+    def get(self, epoch: int, offset: int) -> str | None:
+        """The finished segment that holds *offset* in *epoch*."""
+        found = self.get_from_slots(epoch, offset)
+        if found is None and Rule.COVER_LOOKUP in self.rules:
+            return self.get_covering(epoch, offset)
+        return found
+
+    def get_from_slots(self, epoch: int, offset: int) -> str | None:
+        """Kafka's lookup: one candidate, no second try."""
+        if epoch not in self.epochs:
+            return None
+        referenced = self.epochs[epoch].referenced
+        keys = [key for key in referenced if key <= offset]
+        if not keys:
+            return None
+        candidate = self.segments[referenced[max(keys)]]
+        return candidate.id if offset <= epoch_end(candidate, epoch) else None
+
+    def get_covering(self, epoch: int, offset: int) -> str | None:
+        """Of the finished segments that cover *offset* in *epoch*, the one finished last."""
+        covering = [
+            segment.id
+            for segment in self.segments.values()
+            if segment.state is CF
+            for listed, first in segment.epochs
+            if listed == epoch and first <= offset <= epoch_end(segment, epoch)
+        ]
+        return max(covering, key=self.finished_at.__getitem__, default=None)
+
+    def next_txn(self, epoch: int, offset: int) -> str | None:
+        """
+        The first finished segment at or after *offset* in *epoch* whose transaction index is not
+        empty.
+
+        Kafka's walk can come back to a segment for ever (the epoch's end lies past the segment's);
+        here the next offset must rise, else nothing is answered.
+        """
+        while True:
+            found = self.get_from_slots(epoch, offset)
+            if found is None and Rule.COVER_NEXT_TXN in self.rules:
+                found = self.get_covering(epoch, offset)
+            if found is None or not self.segments[found].txn_index_empty:
+                return found
+            next_offset = self.segments[found].last_offset + 1
+            if next_offset <= offset or next_offset > INT64_MAX:
+                return None
+            offset = next_offset
+
+    def highest(self, epoch: int) -> int | None:
+        """The watermark of *epoch*: the greatest end in it that a finish event has brought."""
+        return self.epochs[epoch].highest if epoch in self.epochs else None
+
+    def list_all(self) -> list[str]:
+        """Every live segment, in no order that counts."""
+        return list(self.segments)
+
+    def list_epoch(self, epoch: int) -> list[list[str]] | Failure:
+        """The live segments of *epoch* in order; an inner list has no order."""
+        if epoch not in self.epochs:
+            return []
+        state = self.epochs[epoch]
+        mapped = [state.referenced[first] for first in sorted(state.referenced)]
+        if any(label not in self.segments for label in (*mapped, *state.unreferenced)):
+            return NOT_FOUND
+        if not state.unreferenced:
+            return [[label] for label in mapped]
+        groups: list[list[str]] = []
+        for start in sorted(
+            {self.segments[i].start_offset for i in (*mapped, *state.unreferenced)}
+        ):
+            groups += [[i] for i in mapped if self.segments[i].start_offset == start]
+            groups.append([i for i in state.unreferenced if self.segments[i].start_offset == start])
+        return [group for group in groups if group]
+
+    def size(self, epoch: int) -> int | Failure:
+        """The bytes of all segments that the listing of *epoch* shows."""
+        groups = self.list_epoch(epoch)
+        if isinstance(groups, Failure):
+            return groups
+        return sum(self.segments[label].size_bytes for group in groups for label in group)
+
+    def segment(self, label: str) -> SegmentFields | None:
+        """All fields of a live segment."""
+        return self.segments.get(label)
+
+    def epoch_state(self, epoch: int) -> EpochModel | None:
+        """What is kept of *epoch*; None if no event has named it."""
+        return self.epochs.get(epoch)
+
+
+class StoreModel:
+    """The store: a cache per loaded user partition, and the last partition-delete event of each."""
+
+    def __init__(self, rules: Rules = KAFKA) -> None:
+        self.rules = rules
+        self.caches: dict[str, CacheModel] = {}
+        self.loaded: set[str] = set()
+        self.deletions: dict[str, PartitionDeleteState] = {}
+
+    def load(self, tp: str) -> str:
+        """Load *tp*, not initialised; a loaded one is kept as it is."""
+        self.cache(tp)
+        self.loaded.add(tp)
+        return OK
+
+    def clear(self, tp: str) -> str:
+        """Forget *tp*, or with `shard-holds-all` only that it is loaded; its delete state stays."""
+        self.loaded.discard(tp)
+        if Rule.SHARD_HOLDS_ALL not in self.rules:
+            self.caches.pop(tp, None)
+        elif tp in self.caches:
+            self.caches[tp].initialized = False
+        return OK
+
+    def mark_initialized(self, tp: str) -> str | Failure:
+        """The history of *tp* has been read."""
+        if tp not in self.loaded:
+            return NULL_POINTER
+        self.caches[tp].initialized = True
+        return OK
+
+    def is_ready(self, tp: str) -> bool:
+        """Whether *tp* is loaded and initialised."""
+        return tp in self.loaded and self.caches[tp].initialized
+
+    def add(self, tp: str, segment: SegmentFields | None) -> str | Failure:
+        """A segment record."""
+        if segment is None:
+            return NULL_ARGUMENT
+        if is_refused_by_constructor(segment):
+            return ILLEGAL_ARGUMENT
+        if tp not in self.loaded and Rule.SHARD_HOLDS_ALL not in self.rules:
+            return ILLEGAL_STATE
+        return self.cache(tp).add(segment)
+
+    def update(self, tp: str, update: UpdateFields | None) -> str | Failure:
+        """An update record; that its segment is unknown is never reported."""
+        if update is None:
+            return NULL_ARGUMENT
+        if tp not in self.loaded and Rule.SHARD_HOLDS_ALL not in self.rules:
+            return ILLEGAL_STATE
+        outcome = self.cache(tp).update(update)
+        return DROPPED if outcome == NOT_FOUND else outcome
+
+    def partition_delete(self, tp: str, state: PartitionDeleteState) -> str:
+        """A partition-delete record: always stored; a finished one removes everything of *tp*."""
+        self.deletions[tp] = state
+        if state is PartitionDeleteState.DELETE_PARTITION_FINISHED:
+            self.caches.pop(tp, None)
+            self.loaded.discard(tp)
+            del self.deletions[tp]
+        return APPLIED
+
+    def partition_state(self, tp: str) -> PartitionDeleteState | None:
+        """The last partition-delete state stored for *tp*, loaded or not."""
+        return self.deletions.get(tp)
+
+    def queried(self, tp: str) -> CacheModel | Failure:
+        """The cache that may answer queries about *tp*, or why there is none."""
+        if tp not in self.loaded:
+            return NOT_FOUND
+        return self.caches[tp] if self.caches[tp].initialized else NOT_READY
+
+    def cache(self, tp: str) -> CacheModel:
+        """The content of *tp*, empty and not initialised when first met."""
+        return self.caches.setdefault(tp, CacheModel(self.rules))

@@ -1,0 +1,136 @@
+"""
+How the outcome of a conformance run is printed: a table for people, or JSON for programs.
+
+The keys of the JSON document are an interface: they are kept.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Protocol
+
+import click
+
+from rlmm.cli.common.output import print_table
+from rlmm_conformance.rules import RULE_TEXTS, ordered
+
+if TYPE_CHECKING:
+    from rlmm_conformance.fields import Json
+    from rlmm_conformance.report import Difference, Report
+
+_SHOWN_CHARACTERS_MAX = 400
+
+
+class Output(Protocol):
+    """One way to print every kind of result."""
+
+    def conformance(self, report: Report) -> None:
+        """The outcome of a conformance run."""
+        ...
+
+
+def output_for(name: str) -> Output:
+    """The output of that name, one of `OUTPUTS`."""
+    return JsonOutput() if name == "json" else TableOutput()
+
+
+class TableOutput:
+    """For people."""
+
+    def conformance(self, report: Report) -> None:
+        """Suites, documented differences by rule, failures one a line, and a closing line."""
+        print_table(
+            f"engine {report.engine}",
+            ("suite", "cases", "answers", "passed", "documented", "failed"),
+            [
+                (
+                    suite.suite,
+                    suite.cases,
+                    suite.checks,
+                    suite.passed,
+                    len(suite.documented),
+                    len(suite.failed),
+                )
+                for suite in report.suites
+            ],
+        )
+        if report.documented:
+            print_table(
+                "documented differences",
+                ("rule", "answers", "what differs from Kafka"),
+                [
+                    (names, answers, _titles(report, names))
+                    for names, answers in report.documented_by_rule.items()
+                ],
+            )
+        for suite in report.not_offered:
+            click.echo(f"not offered by the engine: {suite}")
+        for asked in report.suites:
+            if asked.not_asked:
+                click.echo(f"{asked.suite}: {asked.not_asked} white-box steps not asked")
+        for found in report.failed:
+            click.echo(f"FAILED {_one_line(found)}")
+        click.echo(
+            f"{report.passed} passed, {len(report.documented)} documented differences, "
+            f"{len(report.failed)} failed"
+        )
+
+
+class JsonOutput:
+    """For programs: one JSON document."""
+
+    def conformance(self, report: Report) -> None:
+        """Counts, and every difference with its place."""
+        document: dict[str, Json] = {
+            "engine": report.engine,
+            "passed": report.passed,
+            "documented": len(report.documented),
+            "failed": len(report.failed),
+            "documented_by_rule": dict(report.documented_by_rule),
+            "suites": [
+                {
+                    "suite": str(suite.suite),
+                    "cases": suite.cases,
+                    "answers": suite.checks,
+                    "passed": suite.passed,
+                    "documented": len(suite.documented),
+                    "failed": len(suite.failed),
+                    "not_asked": suite.not_asked,
+                }
+                for suite in report.suites
+            ],
+            "not_offered": [str(suite) for suite in report.not_offered],
+            "differences": [_difference(found) for found in report.documented],
+            "failures": [_difference(found) for found in report.failed],
+        }
+        click.echo(json.dumps(document, indent=2))
+
+
+def _titles(report: Report, names: str) -> str:
+    """What the rules of one line say, in words."""
+    found = next(found for found in report.documented if found.rule_names == names)
+    return "; ".join(RULE_TEXTS[rule].title for rule in ordered(found.rules or frozenset()))
+
+
+def _one_line(found: Difference) -> str:
+    where = f"{found.file}: {found.case} ({found.op})"
+    if found.step is not None:
+        where = f"{found.file}: scenario '{found.case}': step {found.step} ({found.op})"
+    return f"{where}: expected {_shown(found.expected)}, actual {_shown(found.actual)}"
+
+
+def _shown(value: Json) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= _SHOWN_CHARACTERS_MAX else f"{text[:_SHOWN_CHARACTERS_MAX]}..."
+
+
+def _difference(found: Difference) -> dict[str, Json]:
+    return {
+        "file": found.file,
+        "case": found.case,
+        "step": found.step,
+        "op": found.op,
+        "rules": [str(rule) for rule in ordered(found.rules or frozenset())],
+        "expected": found.expected,
+        "actual": found.actual,
+    }

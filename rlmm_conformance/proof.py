@@ -1,0 +1,66 @@
+"""
+The proof that a differing answer is a documented difference, and by which named rules.
+
+It holds when the literal model gives exactly what was expected under the rules that the expectation
+already stands on, and exactly what was answered under a larger set of rules: the smallest such set
+names the difference. There is no other way to count as documented, whatever a scenario says of
+itself.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from rlmm_conformance.answers import agrees, same_answer
+from rlmm_conformance.model_engine import ModelEngine
+from rlmm_conformance.rules import Rule, Rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rlmm_conformance.corpus import Scenario, Step
+    from rlmm_conformance.fields import Json
+
+
+def model_answers(scenario: Scenario, rules: Rules) -> tuple[Json, ...]:
+    """The model's answers to every step of *scenario* with *rules* switched on."""
+    engine = ModelEngine(rules)
+    engine.begin(scenario.name, scenario.level, initialized=scenario.initialized)
+    return tuple(engine.answer(step.operation) for step in scenario.steps)
+
+
+class Prover:
+    """Judges the differing steps of one scenario; each set of rules is run at most once."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+        self._answers: dict[Rules, tuple[Json, ...]] = {}
+
+    def rules_for(self, step: Step, actual: Json) -> Rules | None:
+        """
+        The smallest set of rules that turns the expectation of *step* into *actual*; None when
+        there is no proof.
+
+        Rules that the expectation already stands on are not part of the answer. Of equally small
+        sets, the first in the order of the rules is taken.
+        """
+        if not same_answer(step.op, step.expected, self._answer(step, step.base)):
+            return None
+        for rules in _larger_sets(step.base):
+            if agrees(step.op, self._answer(step, rules), actual):
+                return rules - step.base
+        return None
+
+    def _answer(self, step: Step, rules: Rules) -> Json:
+        if rules not in self._answers:
+            self._answers[rules] = model_answers(self._scenario, rules)
+        return self._answers[rules][step.number - 1]
+
+
+def _larger_sets(base: Rules) -> Iterator[Rules]:
+    """Every proper superset of *base*, smallest first."""
+    others = [rule for rule in Rule if rule not in base]
+    for count in range(1, len(others) + 1):
+        for added in combinations(others, count):
+            yield base | frozenset(added)

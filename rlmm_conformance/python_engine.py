@@ -1,0 +1,307 @@
+"""
+The real engine of this package behind the engine's interface.
+
+Every event goes the whole way: encoded as Kafka's serialiser would, put into a record batch,
+applied as a record set; a null event is a null record value. Answers come from the public questions
+of the shard and of the views over it, through the table of Kafka's outcomes. Nothing is answered
+from here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.errors import EngineFailed, InvalidArgument, NotPublishable, RlmmError, UnknownPartition
+from rlmm.metadata.decoding import decode
+from rlmm.metadata.encoding import encode, encode_any
+from rlmm.metadata.events import Event, PartitionDelete, SegmentUpdate
+from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
+from rlmm.metadata.outcomes import KafkaError, Level, error_of, outcome_of
+from rlmm.metadata.partitioner import metadata_partition_for
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata
+from rlmm.metadata.verdicts import APPLIED, Undecodable, Verdict
+from rlmm.metadata.view import PartitionViews
+from rlmm.records.record_set import RecordSet
+from rlmm.records.writer import build_batch, records_of
+from rlmm_conformance.answers import OK, ErrorKind, error_answer
+from rlmm_conformance.engine import ALL_SUITES
+from rlmm_conformance.event_forms import event_form, event_of
+from rlmm_conformance.fields import FieldError, Json, custom_text
+from rlmm_conformance.steps import (
+    DEFAULT_TP,
+    Add,
+    DeletePartition,
+    EpochQuery,
+    OffsetQuery,
+    Op,
+    Operation,
+    PartitionCall,
+    SegmentFields,
+    SegmentQuery,
+    Update,
+    UpdateFields,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from rlmm.metadata.shard import Shard
+
+METADATA_PARTITION = 0
+
+Question = PartitionCall | EpochQuery | OffsetQuery | SegmentQuery
+
+
+class Labels:
+    """The labels of one scenario as ids, and back; every label is another id."""
+
+    def __init__(self) -> None:
+        self._uuids: dict[str, Uuid] = {}
+        self._labels: dict[Uuid, str] = {}
+        self._partitions: dict[str, TopicIdPartition] = {}
+
+    def uuid(self, label: str) -> Uuid:
+        """The segment id under *label*."""
+        if label not in self._uuids:
+            uuid = Uuid.of(0, len(self._uuids) + 1)
+            self._uuids[label] = uuid
+            self._labels[uuid] = label
+        return self._uuids[label]
+
+    def label(self, uuid: Uuid) -> str:
+        """The label of a segment id that came from here."""
+        return self._labels[uuid]
+
+    def partition(self, tp: str) -> TopicIdPartition:
+        """The user partition under *tp*."""
+        number = len(self._partitions) + 1
+        fresh = TopicIdPartition(Uuid.of(1, number), f"topic-{number}", 0)
+        return self._partitions.setdefault(tp, fresh)
+
+    def segment_id(self, tp: str, label: str) -> SegmentId:
+        """The segment under *label* in the user partition under *tp*."""
+        return SegmentId(self.partition(tp), self.uuid(label))
+
+
+class PythonEngine:
+    """The pure-Python shard, its views and its codec; *new_shard* may put another one behind."""
+
+    suites = ALL_SUITES
+    without: frozenset[Op] = frozenset()
+
+    def __init__(
+        self, new_shard: Callable[[int], Shard] = PythonShard, name: str = "python"
+    ) -> None:
+        self.name = name
+        self._new_shard = new_shard
+        self._start(Level.STORE)
+
+    def _start(self, level: Level) -> None:
+        self._level = level
+        self._labels = Labels()
+        self._shard = self._new_shard(METADATA_PARTITION)
+        self._views = PartitionViews(self._shard)
+
+    def begin(self, scenario: str, level: Level, *, initialized: bool) -> None:
+        """Start from an empty shard; at cache level its one user partition is loaded already."""
+        del scenario
+        self._start(level)
+        if level is Level.CACHE:
+            self._views.load(self._labels.partition(DEFAULT_TP))
+            if initialized:
+                self._views.mark_initialized(self._labels.partition(DEFAULT_TP))
+
+    def violations(self) -> list[str]:
+        """Every internal rule of the shard that is broken after the last step."""
+        return self._shard.validate()
+
+    def step(self, operation: Operation) -> Json:
+        """Ask the engine; what it raises becomes the error that Kafka would answer with."""
+        try:
+            match operation:
+                case Add() | Update() | DeletePartition():
+                    return self._apply(operation)
+                case PartitionCall():
+                    return self._call(operation)
+                case EpochQuery():
+                    return self._epoch_answer(operation)
+                case OffsetQuery():
+                    return self._offset_answer(operation)
+                case SegmentQuery():
+                    return self._segment_answer(operation)
+        except EngineFailed:
+            raise
+        except RlmmError as error:
+            kind = error_of(error)
+            if kind is None:
+                raise EngineFailed(f"{error.code}: {error}") from error
+            return {"error": str(kind)}
+
+    # ------------------------------------------------------------------------------- events
+
+    def _apply(self, operation: Add | Update | DeletePartition) -> Json:
+        partition = self._labels.partition(operation.tp)
+        initialized = self._views.is_ready(partition)
+        event = self._event(operation)
+        verdict = self._verdict_on(None if event is None else encode_any(event))
+        outcome = outcome_of(verdict, self._level, initialized=initialized)
+        return {"error": str(outcome)} if isinstance(outcome, KafkaError) else str(outcome)
+
+    def _event(self, operation: Add | Update | DeletePartition) -> Event | None:
+        match operation:
+            case DeletePartition(tp=tp, state=state):
+                return PartitionDelete(self._labels.partition(tp), 0, 0, state)
+            case Add(tp=tp, segment=SegmentFields() as segment):
+                return SegmentMetadata(
+                    id=self._labels.segment_id(tp, segment.id),
+                    start_offset=segment.start_offset,
+                    last_offset=segment.last_offset,
+                    broker_id=segment.broker_id,
+                    max_timestamp_ms=segment.max_timestamp_ms,
+                    event_timestamp_ms=segment.event_timestamp_ms,
+                    epochs=segment.epochs,
+                    size_bytes=segment.size_bytes,
+                    custom_metadata=segment.custom_metadata,
+                    state=segment.state,
+                    txn_index_empty=segment.txn_index_empty,
+                )
+            case Update(tp=tp, update=UpdateFields() as update):
+                return SegmentUpdate(
+                    id=self._labels.segment_id(tp, update.id),
+                    broker_id=update.broker_id,
+                    event_timestamp_ms=update.event_timestamp_ms,
+                    custom_metadata=update.custom_metadata,
+                    state=update.state,
+                )
+            case _:
+                return None
+
+    def _verdict_on(self, value: bytes | None) -> Verdict:
+        """Apply a record set of one record with *value*; what became of it."""
+        position = self._shard.position
+        data = build_batch(records_of([value], position), position)
+        report = self._views.apply(RecordSet(METADATA_PARTITION, data))
+        if report.damage is not None or self._shard.position != position + 1:
+            raise EngineFailed(f"a record set of one record was not applied whole: {report}")
+        return report.entries[0].verdict if report.entries else APPLIED
+
+    # ----------------------------------------------------------------------------- questions
+
+    def _call(self, call: PartitionCall) -> Json:
+        partition = self._labels.partition(call.tp)
+        match call.op:
+            case Op.LOAD:
+                self._views.load(partition)
+                return OK
+            case Op.CLEAR:
+                self._views.clear(partition)
+                return OK
+            case Op.MARK_INITIALIZED:
+                return self._mark_initialized(partition)
+            case Op.IS_READY:
+                return self._views.is_ready(partition)
+            case Op.PARTITION_STATE:
+                return self._partition_state(partition)
+            case _:
+                return self._labelled(self._asked().segments(partition))
+
+    def _mark_initialized(self, partition: TopicIdPartition) -> Json:
+        try:
+            self._views.mark_initialized(partition)
+        except UnknownPartition:  # Kafka does not look whether it is there, and trips
+            return error_answer(ErrorKind.NULL_POINTER)
+        return OK
+
+    def _partition_state(self, partition: TopicIdPartition) -> Json:
+        """The stored delete state; Kafka keeps none of a finished deletion, the shard does."""
+        event = self._shard.partition_delete(partition)
+        if event is None or event.state is PartitionDeleteState.DELETE_PARTITION_FINISHED:
+            return None
+        return event.state.name
+
+    def _asked(self) -> Shard | PartitionViews:
+        """Whom a question goes to: a cache always answers, a store only if loaded and ready."""
+        return self._shard if self._level is Level.CACHE else self._views
+
+    def _epoch_answer(self, query: EpochQuery) -> Json:
+        partition, epoch = self._labels.partition(query.tp), query.epoch
+        asked = self._asked()
+        match query.op:
+            case Op.HIGHEST:
+                return asked.highest_offset(partition, epoch)
+            case Op.SIZE:
+                return asked.size_of_epoch(partition, epoch)
+            case Op.LIST_EPOCH:
+                return self._labelled(asked.segments_of_epoch(partition, epoch))
+            case _:
+                asked.highest_offset(partition, epoch)  # whether the store answers at all
+                return self._epoch_state(partition, epoch)
+
+    def _epoch_state(self, partition: TopicIdPartition, epoch: int) -> Json:
+        view = self._shard.epoch_view(partition, epoch)
+        if view is None:
+            return None
+        return {
+            "referenced": {str(at): self._labels.label(uuid) for at, uuid in view.slots.items()},
+            "unreferenced": [self._labels.label(uuid) for uuid in view.unreferenced],
+            "highest": view.highest,
+        }
+
+    def _offset_answer(self, query: OffsetQuery) -> Json:
+        partition = self._labels.partition(query.tp)
+        asked = self._asked()
+        ask = asked.segment_for if query.op is Op.GET else asked.next_segment_with_txn_index
+        found = ask(partition, query.epoch, query.offset)
+        return None if found is None else self._labels.label(found.id.uuid)
+
+    def _segment_answer(self, query: SegmentQuery) -> Json:
+        segment_id = self._labels.segment_id(query.tp, query.id)
+        if self._level is Level.STORE:
+            self._views.segments(segment_id.partition)  # whether the store answers at all
+        segment = self._shard.segment(segment_id)
+        if segment is None:
+            return None
+        return {
+            "id": self._labels.label(segment.id.uuid),
+            "start": segment.start_offset,
+            "end": segment.last_offset,
+            "max_ts": segment.max_timestamp_ms,
+            "broker": segment.broker_id,
+            "event_ts": segment.event_timestamp_ms,
+            "epochs": {str(epoch): offset for epoch, offset in segment.epochs},
+            "size": segment.size_bytes,
+            "custom": custom_text(segment.custom_metadata),
+            "state": segment.state.name,
+            "txn_empty": segment.txn_index_empty,
+        }
+
+    def _labelled(self, segments: Iterable[SegmentMetadata]) -> Json:
+        return [self._labels.label(segment.id.uuid) for segment in segments]
+
+    # ------------------------------------------------------------------------- record forms
+
+    def decode(self, value: bytes | None) -> Json:
+        """The codec's reading."""
+        event = decode(value)
+        if isinstance(event, Undecodable):
+            return {"undecodable": f"{event.reason}: {event.detail}"}
+        return {"event": event_form(event)}
+
+    def encode(self, event: dict[str, Json], *, publish: bool) -> Json:
+        """The codec's writing: strict to publish, any event otherwise."""
+        try:
+            value = encode(event_of(event)) if publish else encode_any(event_of(event))
+        except (FieldError, InvalidArgument, NotPublishable) as error:
+            return {"refused": str(error)}
+        return {"value": value.hex()}
+
+    def partition_for(self, topic_id: bytes, partition: int, count: int) -> Json:
+        """The partitioner's answer."""
+        try:
+            return metadata_partition_for(topic_id, partition, count)
+        except InvalidArgument as error:
+            return {"refused": str(error)}
+
+    def close(self) -> None:
+        """Nothing is held."""

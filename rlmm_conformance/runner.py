@@ -1,0 +1,159 @@
+"""
+Runs the corpus against an engine and judges every answer.
+
+Every step of every scenario is asked and judged: an answer passes, or a named rule is proved for
+it, or it has failed. Left out is only a white-box question that an engine says it cannot answer,
+and the report counts it. An engine that cannot go on ends the run with `EngineFailed`, which then
+names the place.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rlmm.errors import ConfigError, EngineFailed
+from rlmm_conformance.answers import agrees, identical
+from rlmm_conformance.engine import Suite
+from rlmm_conformance.proof import Prover
+from rlmm_conformance.record_vectors import PACKAGED
+from rlmm_conformance.report import Difference, Report, SuiteReport
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from rlmm_conformance.corpus import Corpus, Scenario
+    from rlmm_conformance.engine import Engine
+    from rlmm_conformance.fields import Json
+    from rlmm_conformance.record_vectors import RecordVectors
+
+    Check = tuple[str, str, Callable[[], Json], Json]
+    """One question outside scenarios: vector, operation, how to ask, expectation."""
+
+
+def run(
+    engine: Engine,
+    corpora: Sequence[Corpus],
+    vectors: RecordVectors,
+    suites: Iterable[Suite],
+    *,
+    skip_missing: bool,
+) -> Report:
+    """
+    Run *suites* against *engine*.
+
+    A suite that the engine does not offer is named in the report with *skip_missing*; without, it
+    is a `ConfigError`.
+    """
+    wanted = [suite for suite in Suite if suite in set(suites)]
+    missing = tuple(suite for suite in wanted if suite not in engine.suites)
+    if missing and not skip_missing:
+        names = ", ".join(missing)
+        raise ConfigError(f"engine {engine.name} does not offer {names}")
+    reports = []
+    for suite in wanted:
+        if suite in missing:
+            continue
+        if suite is Suite.SCENARIOS:
+            reports.append(run_scenarios(engine, corpora))
+        elif suite is Suite.RECORDS:
+            reports.append(_run_checks(suite, record_checks(engine, vectors)))
+        else:
+            reports.append(_run_checks(suite, partitioner_checks(engine, vectors)))
+    return Report(engine.name, tuple(reports), missing)
+
+
+def run_scenarios(engine: Engine, corpora: Sequence[Corpus]) -> SuiteReport:
+    """Run every scenario of *corpora*."""
+    scenarios = [scenario for corpus in corpora for scenario in corpus.scenarios]
+    ops = Counter(step.op for scenario in scenarios for step in scenario.steps)
+    not_asked = sum(ops[op] for op in engine.without)
+    return SuiteReport(
+        suite=Suite.SCENARIOS,
+        cases=len(scenarios),
+        checks=ops.total() - not_asked,
+        differences=tuple(found for one in scenarios for found in run_scenario(engine, one)),
+        not_asked=not_asked,
+    )
+
+
+def run_scenario(engine: Engine, scenario: Scenario) -> Iterator[Difference]:
+    """Run *scenario* from nothing; gives every answer that differs, proved or failed."""
+    where = f"{scenario.file}: scenario '{scenario.name}'"
+    prover = Prover(scenario)
+    try:
+        engine.begin(scenario.name, scenario.level, initialized=scenario.initialized)
+        for step in scenario.steps:
+            where = f"{scenario.file}: scenario '{scenario.name}': step {step.number} ({step.op})"
+            if step.op in engine.without:
+                continue
+            actual = engine.step(step.operation)
+            if agrees(step.op, step.expected, actual):
+                continue
+            yield Difference(
+                file=scenario.file,
+                case=scenario.name,
+                step=step.number,
+                op=str(step.op),
+                expected=step.expected,
+                actual=actual,
+                rules=prover.rules_for(step, actual),
+            )
+    except EngineFailed as error:
+        raise EngineFailed(f"{where}: {error}") from error
+
+
+def record_checks(engine: Engine, vectors: RecordVectors) -> Iterator[Check]:
+    """Golden records both ways, the decoder's tolerance, and what must never be written."""
+    refused: Json = {"refused": "not publishable"}
+    for golden in vectors.golden:
+        name, event = f"golden/{golden.name}", golden.event
+        written: Json = {"value": golden.value.hex()}
+        yield name, "decode", partial(engine.decode, golden.value), {"event": event}
+        yield name, "encode", partial(engine.encode, event, publish=False), written
+        published = written if golden.publishable else refused
+        yield name, "publish", partial(engine.encode, event, publish=True), published
+    for vector in vectors.tolerance:
+        read: Json = {"undecodable": vector.undecodable}
+        if vector.event is not None:
+            read = {"event": vector.event}
+        yield f"tolerance/{vector.name}", "decode", partial(engine.decode, vector.value), read
+    for forbidden in vectors.unpublishable:
+        publish = partial(engine.encode, forbidden.event, publish=True)
+        yield f"unpublishable/{forbidden.name}", "publish", publish, refused
+
+
+def partitioner_checks(engine: Engine, vectors: RecordVectors) -> Iterator[Check]:
+    """Every partitioner vector."""
+    for vector in vectors.partitioner:
+        expected: Json = vector.metadata_partition
+        if expected is None:
+            expected = {"refused": "no such count"}
+        ask = partial(engine.partition_for, vector.topic_id, vector.partition, vector.count)
+        yield vector.name, "partition", ask, expected
+
+
+def _run_checks(suite: Suite, checks: Iterable[Check]) -> SuiteReport:
+    names: set[str] = set()
+    count = 0
+    differences = []
+    for name, op, ask, expected in checks:
+        names.add(name)
+        count += 1
+        try:
+            actual = ask()
+        except EngineFailed as error:
+            raise EngineFailed(f"{PACKAGED}: {name} ({op}): {error}") from error
+        if not _meets(expected, actual):
+            differences.append(Difference(PACKAGED, name, None, op, expected, actual))
+    return SuiteReport(suite, len(names), count, tuple(differences))
+
+
+def _meets(expected: Json, actual: Json) -> bool:
+    """Whether a vector's answer is the expected one; why it is refused is the engine's word."""
+    if isinstance(expected, dict) and len(expected) == 1:
+        (key,) = expected
+        if key in {"undecodable", "refused"}:
+            return isinstance(actual, dict) and set(actual) == {key}
+    return identical(expected, actual)

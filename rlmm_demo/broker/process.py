@@ -1,0 +1,130 @@
+"""One unmodified broker, controller in the same process, in a folder of its own."""
+
+from __future__ import annotations
+
+import base64
+import os
+import signal
+import socket
+import subprocess
+import time
+from typing import TYPE_CHECKING, Final, Self
+
+from rlmm.errors import EngineFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from rlmm_demo.broker.jars import Jars
+
+_STARTED: Final = "Kafka Server started"
+_START_S, _STOP_S, _PAUSE_S = 60.0, 20.0, 0.05
+_TAIL_LINES: Final = 15
+_ALONE: Final = {
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    "auto.create.topics.enable": "false",
+    # A broker that was killed is let in again as soon as it is missed.
+    "broker.session.timeout.ms": "2000",
+    "broker.heartbeat.interval.ms": "200",
+}
+
+
+class BrokerProcess:
+    """A broker with *properties*, started and stopped on the same port; killed at the end."""
+
+    def __init__(self, jars: Jars, folder: Path, properties: Mapping[str, str]) -> None:
+        self._jars = jars
+        self._folder = folder
+        self._properties = {**_ALONE, **properties}
+        # Bound and not listened on: Java may listen there all the same, and nobody else.
+        self._ports = [_reserved_port() for _ in range(2)]
+        self._process: subprocess.Popen[bytes] | None = None
+        folder.mkdir(parents=True)
+
+    @property
+    def bootstrap(self) -> str:
+        """Host and port."""
+        return f"127.0.0.1:{self._ports[0].getsockname()[1]}"
+
+    @property
+    def data(self) -> Path:
+        """The folder of partitions."""
+        return self._folder / "data"
+
+    def start(self) -> None:
+        """Start it, and wait until it serves."""
+        self._write()
+        log = self._folder / "broker.log"
+        begun = log.stat().st_size if log.exists() else 0
+        command = self._jars.command("kafka.Kafka", str(self._folder / "server.properties"))
+        with log.open("ab") as written:
+            self._process = subprocess.Popen(  # noqa: S603  # the Java of this machine
+                command, cwd=self._folder, stdin=subprocess.DEVNULL, stdout=written, stderr=written,
+                start_new_session=True,  # an interrupt at the keyboard is for us, who end it
+            )  # fmt: skip
+        deadline_s = time.monotonic() + _START_S
+        while _STARTED not in (said := log.read_bytes()[begun:].decode(errors="replace")):
+            if self._process.poll() is not None or time.monotonic() > deadline_s:
+                last = "\n".join(said.splitlines()[-_TAIL_LINES:])
+                raise EngineFailed(f"the broker of the demonstration did not start:\n{last}")
+            time.sleep(_PAUSE_S)
+
+    def stop(self) -> None:
+        """Ask it to stop; one that does not is killed."""
+        self._end(signal.SIGTERM)
+
+    def _end(self, how: signal.Signals) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(how)
+            try:
+                self._process.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+
+    def _write(self) -> None:
+        port, controller_port = (one.getsockname()[1] for one in self._ports)
+        controller = f"127.0.0.1:{controller_port}"
+        written = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://{controller}",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.voters": f"1@{controller}",
+            "log.dirs": str(self.data),
+            **self._properties,
+        }
+        lines = "".join(f"{name}={value}\n" for name, value in written.items())
+        (self._folder / "server.properties").write_text(lines)
+        identity = self.data / "meta.properties"
+        if not identity.exists():  # with this file a folder need not be formatted
+            self.data.mkdir()
+            identity.write_text(f"version=1\ncluster.id={_id()}\nnode.id=1\ndirectory.id={_id()}\n")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end(signal.SIGKILL)
+        for port in self._ports:
+            port.close()
+
+
+def _reserved_port() -> socket.socket:
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    return held
+
+
+def _id() -> str:
+    """A random id in Kafka's text form, without a dash at its head."""
+    return "K" + base64.urlsafe_b64encode(os.urandom(16)).decode()[1:22]

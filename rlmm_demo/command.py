@@ -1,0 +1,223 @@
+"""
+`rlmm demo`: the composition root of the demonstration, and what it leaves behind: a report.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from rlmm.errors import EngineUnfit
+from rlmm_demo.history import show_history
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rlmm_demo.broker.jars import Jars
+    from rlmm_demo.screens import Told
+    from rlmm_demo.screens.stage import Stage
+    from rlmm_demo.world.world import World
+
+    Show = Callable[[Stage, World, Told], None]
+
+REPORT: Final = Path("demo/report.html")
+_NOT_SHOWN: Final = 1
+_OURS: Final = {"rlmm", "broker_adapter", "spark_tiering"}
+_EXTRAS: Final = "pip install 'rlmm[tiering,spark,java,s3]'"
+
+
+@click.command()
+@click.option("--history", is_flag=True, help="Play a recorded history only, in memory.")
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where everything is kept, and stays: a new one. Without it a temporary folder.",
+)
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=REPORT,
+    show_default=True,
+    help="The report with its pictures; one of an earlier run is replaced.",
+)
+@click.option(
+    "--cache",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where the broker's jars are kept; without it rlmm in the user's cache folder.",
+)
+@click.option("--without-broker", is_flag=True, help="Also where one could be had.")
+def demo(
+    *,
+    history: bool,
+    folder: Path | None,
+    report: Path,
+    cache: Path | None,
+    without_broker: bool,
+) -> None:
+    """
+    Tell one story in nine screens: a broker, copies by Spark, a kill, a disaster.
+
+    In between are records, reading without local data, a refusal, reasons and figures.
+
+    Each screen has a claim, and a tick where it was shown; the exit code is 1 where one was not.
+    With Maven and a JDK an unmodified broker takes part, fetched at the first run; else it is the
+    same story without stock consumers. Takes less than two minutes.
+    """
+    if history:
+        show_history()
+        return
+    if folder is not None and folder.exists() and any(folder.iterdir()):
+        msg = f"{folder} is not empty"
+        raise click.UsageError(msg)
+    _check_report(report)
+    with ExitStack() as closing:
+        closing.enter_context(_ended_in_order())
+        jars, because = _jars(cache, is_wanted=not without_broker)
+        # Paths of sockets are short, those of folders are not.
+        short = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="rlmm-demo-")))
+        place = (folder or short / "data").absolute()
+        _make_folder(place)
+        is_shown = _tell(_world(place, short / "rlmm.sock", jars), because, report)
+    if not is_shown:
+        click.get_current_context().exit(_NOT_SHOWN)
+
+
+def _jars(cache: Path | None, *, is_wanted: bool) -> tuple[Jars | None, str]:
+    """What a broker is made of, or why there is none."""
+    if not is_wanted:
+        return None, "not wanted"
+    from rlmm_demo.broker.jars import is_made, make_jars  # noqa: PLC0415
+
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    place = cache or Path(base) / "rlmm" / "demo"
+    try:
+        if not is_made(place):
+            click.echo("Kafka is fetched by Maven and the broker's plugins are built, once ...")
+        return make_jars(place.absolute()), ""
+    except EngineUnfit as error:
+        return None, str(error)
+    except OSError as error:
+        return None, f"{place}: {error.strerror or error}"
+
+
+def _check_report(report: Path) -> None:
+    """Whether it can be written is asked first, not when the whole story is told."""
+    _make_folder(report.parent)
+    try:
+        tempfile.TemporaryFile(dir=report.parent).close()
+    except OSError as error:
+        raise click.FileError(str(report), error.strerror or str(error)) from error
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise click.FileError(str(folder), error.strerror or str(error)) from error
+
+
+def _world(folder: Path, socket: Path, jars: Jars | None) -> World:
+    # Both need what the service alone does not.
+    try:
+        if jars is not None:
+            from rlmm_demo.broker.broker_world import BrokerWorld  # noqa: PLC0415
+
+            return BrokerWorld(folder, socket, jars)
+        from rlmm_demo.world.made_up_world import MadeUpWorld  # noqa: PLC0415
+
+        return MadeUpWorld(folder, socket)
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] in _OURS:
+            raise  # a fault of ours, and nothing that one could install
+        msg = f"{error.name} is not installed, without which nothing is tiered: {_EXTRAS}"
+        raise EngineUnfit(msg) from error
+
+
+def _tell(world: World, because: str, report: Path) -> bool:
+    """All screens, as far as they can be told; whether every claim was shown."""
+    from rlmm_demo.screens import Told  # noqa: PLC0415
+    from rlmm_demo.screens.stage import Stage  # noqa: PLC0415
+
+    stage, told = Stage(), Told()
+    if world.has_broker:
+        click.echo("With an unmodified Kafka broker.")
+    else:
+        click.echo(f"Without a broker ({because}): the same story without stock consumers.")
+    with world:
+        for show in _screens():
+            show(stage, world, told)
+            if not stage.is_shown:
+                break  # what comes next stands on it
+    _write_report(stage, told, world, because, report)
+    count = sum(screen.is_shown for screen in stage.screens)
+    seconds = sum(screen.seconds for screen in stage.screens)
+    click.echo(f"\n{count} of {len(_screens())} claims shown in {seconds:.0f} s; {report}")
+    return count == len(_screens())
+
+
+def _screens() -> tuple[Show, ...]:
+    from rlmm_demo.screens import (  # noqa: PLC0415
+        cold_read,
+        copies,
+        disaster,
+        explain,
+        kill,
+        produce,
+        refusal,
+        scoreboard,
+        start,
+    )
+
+    told = (start, produce, copies, cold_read, refusal, kill, explain, disaster, scoreboard)
+    return tuple(screen.show for screen in told)
+
+
+def _write_report(stage: Stage, told: Told, world: World, because: str, report: Path) -> None:
+    from rlmm.base.clock import SYSTEM_CLOCK  # noqa: PLC0415
+    from rlmm.views.values import iso_time  # noqa: PLC0415
+    from rlmm_demo.report.page import report_page  # noqa: PLC0415
+    from rlmm_demo.report.pictures import replay_picture, tier_picture  # noqa: PLC0415
+    from rlmm_demo.report.story import Story  # noqa: PLC0415
+
+    story = Story(
+        told.versions, world.has_broker, tuple(stage.screens), tuple(stage.tier_maps),
+        tuple(stage.replays), stage.stalls, tuple(stage.scoreboard),
+        str(iso_time(SYSTEM_CLOCK.now_ms())), because,
+    )  # fmt: skip
+    pages = {report: report_page(story)}
+    if story.is_shown and story.tier_maps:  # two of its pictures, for pages that show images alone
+        pages[report.with_name("tier-map.svg")] = tier_picture(story.tier_maps)
+        pages[report.with_name("replay.svg")] = replay_picture(story.replays)
+    for page, text in pages.items():
+        unfinished = page.with_suffix(f".{os.getpid()}.unfinished")  # two may run at a time
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(page)
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """
+    Asked to end, everything that was started ends first; also where the terminal is closed, unless
+    that is to be survived, as under nohup.
+    """
+
+    def leave(number: int, _: object) -> None:
+        sys.exit(128 + number)
+
+    asking = [signal.SIGTERM, signal.SIGHUP]
+    before = {one: signal.getsignal(one) for one in asking}
+    for one in asking:
+        if before[one] is not signal.SIG_IGN:
+            signal.signal(one, leave)
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)

@@ -1,0 +1,98 @@
+"""Screen 8: the metadata topic is lost, and made anew from the bucket."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
+from rlmm_demo.screens.maps import tier_map
+from rlmm_demo.world.records import checksum_of
+from spark_tiering.layout.object_names import object_keys
+
+if TYPE_CHECKING:
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm_demo.screens import Told
+    from rlmm_demo.screens.stage import Screen, Stage
+    from rlmm_demo.world.world import World
+
+_CLAIM = "The metadata topic is lost: the bucket alone tells everything anew. An orphan is found."
+_FILE = "rebuilt.jsonl"
+_GONE = "payments"
+
+
+def show(stage: Stage, world: World, told: Told) -> None:
+    """Rebuild, compare, audit."""
+    with stage.screen("disaster", _CLAIM) as screen:
+        answers = world.answers()
+        segments = world.segments()
+        world.service.kill()
+        screen.command(world.lose_metadata())
+        world.before_rebuild()
+        saved = _rebuild(screen, world, ["--save", _FILE, "--custom-metadata", "remote-size"])
+        lost = saved.count("TIER-METADATA-LOST")
+        screen.check(
+            f"{lost} of {len(segments)} segments are in the store, and not in the metadata",
+            holds=lost == len(segments) > 0,
+        )
+        _rebuild(screen, world, ["--apply", _FILE])
+        world.after_rebuild()
+        world.wait_ready()
+        found = world.answers()
+        same = sum(found.get(ask) == answer for ask, answer in answers.items())
+        screen.check(
+            f"{same} of {len(answers)} look-ups have the same answer", holds=found == answers
+        )
+        stage.tier_maps.append(tier_map("metadata rebuilt", world, told))
+        expected = told.expected(world)
+        _, rows = world.read_all(expected.records)
+        read = checksum_of(rows)
+        screen.check(
+            f"{world.reader} reads {read.records:,} records from offset 0, checksum {read.text}",
+            holds=read.text == expected.text,
+        )
+        _plant(world, segments[0])
+        audited = _audit(screen, world)
+        screen.check("the audit names the planted orphan", holds=_names(audited))
+
+
+def _show(screen: Screen, world: World, words: list[str]) -> None:
+    """Where the metadata is and where the objects are is said, and not at length."""
+    flag, _ = world.metadata_flags()
+    screen.command(f"rlmm {' '.join(words)} {flag} ...")
+
+
+def _rebuild(screen: Screen, world: World, words: list[str]) -> str:
+    is_saving = "--save" in words
+    _show(screen, world, ["tier", "rebuild", *words, *(["--store", "..."] if is_saving else [])])
+    placed = [str(world.folder / _FILE) if word == _FILE else word for word in words]
+    store = [*world.store.flags(), "--no-spark"] if is_saving else []
+    text = world.run(["tier", "rebuild", *placed], *world.metadata_flags(), *store, finds=is_saving)
+    screen.tell(text.strip().splitlines()[-1])
+    return text
+
+
+def _plant(world: World, beside: SegmentMetadata) -> None:
+    """The objects of a topic that is no more, as a deletion that died leaves them."""
+    gone = TopicIdPartition(Uuid(b"a topic of once."), _GONE, 0)
+    nobodys = SegmentId(gone, Uuid(b"nobody knows it."))
+    known = object_keys(beside.id, beside.start_offset, "")
+    for kind, key in object_keys(nobodys, beside.start_offset, "").items():
+        world.store.copy(known[kind], key)
+    world.abandon(gone)
+
+
+def _names(audited: str) -> bool:
+    """Whether that is said of the planted objects, and of no others."""
+    _, found, behind = audited.partition("TIER-ORPHAN (1)")
+    return bool(found) and _GONE in next(iter(behind.splitlines()[1:]), "")
+
+
+def _audit(screen: Screen, world: World) -> str:
+    words = ["tier", "audit", "--min-age", "1s"]
+    _show(screen, world, [*words, "--store", "..."])
+    # Of the topic itself: a service beside a broker has what that broker leads and follows.
+    text = world.run(words, *world.metadata_flags(), *world.store.flags(), "--no-spark", finds=True)
+    lines = text.splitlines()
+    at = next((number for number, line in enumerate(lines) if "TIER-ORPHAN" in line), 0)
+    screen.tell("\n".join(lines[at : at + 2]))
+    return text

@@ -1,0 +1,107 @@
+"""Screen 9: the figures, and what they are held against."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from typing import TYPE_CHECKING, Final
+
+from rlmm.metadata.decoding import decode
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.segment import SegmentMetadata
+from rlmm.records.record_set import RecordSet
+from rlmm.records.writer import build_batch, records_of
+from rlmm_demo.report.story import Better, Comparison, Figure
+from rlmm_demo.screens.watching import percentile_ms
+from rlmm_demo.world.events import copies
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rlmm_demo.screens import Told
+    from rlmm_demo.screens.stage import Stage
+    from rlmm_demo.world.world import World
+
+_SAMPLE: Final = 10_000
+"""Copies that are kept once by the engine and once by the plainest program."""
+_LOOKUPS: Final = 2_000
+_FETCH_MS: Final = 500.0
+"""How long a broker lets a fetch of the tier wait: `remote.fetch.max.wait.ms`."""
+_CLAIM: Final = "What was measured in this run, beside the plainest program or a broker's limits."
+
+
+def show(stage: Stage, world: World, told: Told) -> None:
+    """Events, memory, look-ups, stall."""
+    with stage.screen("scoreboard", _CLAIM) as screen:
+        for figure in _figures(stage, world, told):
+            screen.figure(figure)
+            stage.scoreboard.append(figure)
+        waits = [figure.value for figure in stage.scoreboard if figure.unit == "ms"]
+        screen.check(
+            "no look-up took longer than a broker waits",
+            holds=all(isinstance(one, float) and one < _FETCH_MS for one in waits),
+        )
+        held = [figure.ratio for figure in stage.scoreboard if figure.unit == "bytes"]
+        screen.check(
+            "a segment takes less memory than as an object",
+            holds=all(ratio is not None and ratio < 1 for ratio in held),
+        )
+
+
+def _figures(stage: Stage, world: World, told: Told) -> list[Figure]:
+    assert told.archive is not None, "it was made before"
+    assert told.full is not None, "it was told before"
+    first, client = world.partitions()[0], world.service.client
+    values = list(copies(told.archive, 0, expired=0, live=_SAMPLE))
+    begun_s = time.perf_counter()
+    _plain(values)
+    plain_pace = len(values) / (time.perf_counter() - begun_s)
+    waits = Comparison("a broker waits for", _FETCH_MS)
+    lookup_ms = percentile_ms(lambda: client.segment_for(first, 0, 0), _LOOKUPS)
+    figures = [
+        Figure(
+            "events replayed, judged and indexed a second", told.full.events_per_s, "",
+            Comparison("decoded one by one into a dict", plain_pace), Better.HIGHER,
+        ),
+        Figure(
+            "memory of the engine for each segment", _held(lambda: _engine(values)),
+            "bytes", Comparison("as an object in a dict", _held(lambda: _plain(values))),
+            Better.LOWER,
+        ),
+        Figure("look-up through the socket, p99", lookup_ms, "ms", waits, Better.LOWER),
+    ]  # fmt: skip
+    if stage.stalls is not None:
+        stall_ms = stage.stalls.max_ms
+        figures.append(
+            Figure("longest look-up beside a full replay", stall_ms, "ms", waits, Better.LOWER)
+        )
+    return figures
+
+
+def _plain(values: list[bytes]) -> object:
+    """What a loop keeps that decodes."""
+    kept: dict[object, object] = {}
+    for value in values:
+        event = decode(value)
+        if isinstance(event, SegmentMetadata):
+            kept[event.id] = event
+    return kept
+
+
+def _engine(values: list[bytes]) -> object:
+    shard = PythonShard(0)
+    shard.apply(RecordSet(0, build_batch(records_of(values, 0, 0), 0)))
+    return shard
+
+
+def _held(keep: Callable[[], object]) -> float:
+    """How many bytes are held for each segment of what *keep* gives."""
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        kept = keep()
+        held = tracemalloc.get_traced_memory()[0] - before
+        del kept
+    finally:
+        tracemalloc.stop()
+    return held / _SAMPLE

@@ -1,0 +1,141 @@
+"""How the demonstration is told, screen by screen, and what of it goes into the report."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+import traceback
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from rlmm.errors import RlmmError
+from rlmm_demo.report.numbers import amount_text, number_text
+from rlmm_demo.report.story import Figure, ScreenResult
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rlmm_demo.report.story import ReplayCurve, StallSamples, TierMap
+
+SCREENS: Final = 9
+_WIDTH: Final = 96
+
+
+class Screen:
+    """One screen while it is told."""
+
+    def __init__(self) -> None:
+        self.commands: list[str] = []
+        self.lines: list[str] = []
+        self.figures: list[Figure] = []
+        self.trouble = ""
+        self.checks = 0
+
+    def command(self, text: str) -> None:
+        """Commands that are run now, as one would type them; a line for each."""
+        for line in text.splitlines():
+            self.commands.append(line)
+            click.echo(f"  $ {line}")
+
+    def tell(self, text: str = "") -> None:
+        """Lines of what was found."""
+        for line in text.splitlines() or [""]:
+            self.lines.append(line)
+            click.echo(f"    {line}".rstrip())
+
+    def figure(self, figure: Figure) -> None:
+        """Something that was measured."""
+        self.figures.append(figure)
+        click.echo(f"    {figure_text(figure)}")
+
+    def check(self, what: str, *, holds: bool) -> None:
+        """One thing that has to be so, or the claim was not shown."""
+        self.checks += 1
+        click.echo(f"  {tick(is_shown=holds)} {what}")
+        if not holds and not self.trouble:
+            self.trouble = f"not so: {what}"
+
+    def fail(self, why: str) -> None:
+        """The claim was not shown."""
+        self.trouble = self.trouble or why
+        click.echo(f"  {tick(is_shown=False)} {why}")
+
+
+@dataclass
+class Stage:
+    """What was told so far."""
+
+    screens: list[ScreenResult] = field(default_factory=list)
+    tier_maps: list[TierMap] = field(default_factory=list)
+    replays: list[ReplayCurve] = field(default_factory=list)
+    stalls: StallSamples | None = None
+    scoreboard: list[Figure] = field(default_factory=list)
+
+    @contextmanager
+    def screen(self, title: str, claim: str) -> Iterator[Screen]:
+        """
+        The next screen. Any error ends it as not shown, so that a report is left; so does a screen
+        that checks nothing.
+        """
+        number, begun_s = len(self.screens) + 1, time.monotonic()
+        head = f"{number} of {SCREENS} · {title} "
+        click.echo(f"\n{head}{'─' * max(2, _WIDTH - len(head))}" if _is_wide() else f"\n{head}")
+        click.echo(f"  {claim}\n")
+        screen = Screen()
+        try:
+            yield screen
+        except RlmmError as error:
+            screen.fail(f"{error.code}: {error}")
+        except (OSError, subprocess.SubprocessError) as error:
+            screen.fail(f"{type(error).__name__}: {error}")
+        except Exception as error:  # noqa: BLE001  # whatever it is, the claim was not shown
+            traceback.print_exc()
+            screen.fail(f"{type(error).__name__}: {error}")
+        if not screen.checks and not screen.trouble:
+            screen.fail("nothing was shown")
+        seconds = time.monotonic() - begun_s
+        click.echo(f"  {seconds:.1f} s")
+        self.screens.append(
+            ScreenResult(
+                number,
+                title,
+                claim,
+                tuple(screen.commands),
+                "\n".join(screen.lines),
+                tuple(screen.figures),
+                not screen.trouble,
+                seconds,
+                screen.trouble,
+            )
+        )
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether every claim was shown so far."""
+        return all(screen.is_shown for screen in self.screens)
+
+
+def tick(*, is_shown: bool) -> str:
+    """Whether a claim holds, as far as the terminal can say it."""
+    if _is_wide():
+        return "✓" if is_shown else "✗"
+    return "[ok]" if is_shown else "[FAILED]"
+
+
+def _is_wide() -> bool:
+    return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+
+
+def figure_text(figure: Figure) -> str:
+    """A figure in a line, and what it is held against."""
+    value = figure.value
+    text = value if isinstance(value, str) else amount_text(value, figure.unit)
+    other = figure.compared_with
+    if other is None:
+        return f"{figure.name}: {text}"
+    ratio = "" if figure.ratio is None else f", {number_text(figure.ratio)} times it"
+    return f"{figure.name}: {text} ({other.name}: {amount_text(other.value, figure.unit)}{ratio})"

@@ -1,0 +1,167 @@
+"""
+How the start of a service goes, looked at from outside: what it has read at each time, what it
+answers before it has read everything, and how long others wait beside that.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from broker_adapter.address import UnixAddress
+from broker_adapter.blocking import BlockingRemoteLogMetadataClient
+from broker_adapter.settings import ClientSettings
+from rlmm.errors import EngineFailed, NotReady, RlmmError, UnknownPartition
+from rlmm_demo.report.story import ReplayCurve, StallSamples
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm_demo.world.service import DemoService
+
+_DEADLINE_S: Final = 60.0
+_PAUSE_S: Final = 0.025
+_ASKED_S: Final = 0.005
+"""Between two look-ups beside a replay."""
+
+
+@dataclass(slots=True)
+class Start:
+    """How one start went."""
+
+    curve: ReplayCurve
+    refusal: NotReady | None = None
+    """The first answer of the partition whose history is long, while there is more to read."""
+    stalls: StallSamples | None = None
+    """Of look-ups of another partition, while that history was read."""
+
+    @property
+    def events_per_s(self) -> float:
+        """How many were read from the first look on until all were."""
+        (_, first), *_, (ready_s, last) = (*self.curve.points, self.curve.points[-1])
+        return (last - first) / ready_s if ready_s else 0.0
+
+    is_told_absent: bool = False
+    """Whether it was said of a segment that is there that there is none."""
+    whole_s: float = 0.0
+    """Until it was ready, the start of the process included."""
+
+
+def watch(
+    service: DemoService, label: str, asked: TopicIdPartition, beside: TopicIdPartition | None
+) -> Start:
+    """
+    Follow a service that was just started until it answers for everything. Times are counted from
+    when it knows what to read, but for the whole.
+    """
+    started_s = time.monotonic()
+    service.wait_listening()
+    asking = _Asking(service.socket, asked, is_until_answered=True)
+    looking = None if beside is None else _Asking(service.socket, beside)
+    points: list[tuple[float, int]] = []
+    begun_s = now_s = 0.0
+    deadline_s = time.monotonic() + _DEADLINE_S
+    try:
+        while True:
+            status = service.status()
+            now_s = time.monotonic()
+            if now_s > deadline_s:
+                raise EngineFailed(f"the service of the demonstration is not ready: {status}")
+            known = status.get("is_assignment_known") and status.get("metadata_partitions")
+            if known:
+                begun_s = begun_s or now_s
+                points.append((now_s - begun_s, _records(status)))
+                if not status["not_open"]:
+                    break
+            time.sleep(_PAUSE_S)
+    finally:
+        asking.end()
+        if looking is not None:
+            looking.end()
+    ready_s = points[-1][0]
+    stalls = None if looking is None else stalls_of(looking.answered, begun_s, ready_s)
+    curve = ReplayCurve(label, tuple(points), ready_s)
+    return Start(curve, asking.refusal, stalls, asking.is_told_absent, now_s - started_s)
+
+
+def stalls_of(
+    answered: Iterable[tuple[float, float]], begun_s: float, ready_s: float
+) -> StallSamples | None:
+    """
+    Of look-ups, each with when it was asked and the ms it took, those that any part of the replay
+    fell into: one that was answered only when the replay was over has waited for it.
+    """
+    points = [
+        (max(0.0, asked_s - begun_s), took_ms)
+        for asked_s, took_ms in answered
+        if asked_s + took_ms / 1_000 >= begun_s and asked_s <= begun_s + ready_s
+    ]
+    return StallSamples.of(points, (0.0, ready_s))
+
+
+def _records(status: dict[str, object]) -> int:
+    """How many records of the history the state holds."""
+    partitions = status["metadata_partitions"]
+    assert isinstance(partitions, list)
+    return sum(one["history"]["records"] for one in partitions)
+
+
+@dataclass(slots=True)
+class _Asking:
+    """Asks for the segment with offset 0, in a thread and by a connection of its own."""
+
+    socket: Path
+    partition: TopicIdPartition
+    is_until_answered: bool = False
+    refusal: NotReady | None = None
+    is_told_absent: bool = False
+    answered: list[tuple[float, float]] = field(default_factory=list)
+    _is_over: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._thread = threading.Thread(target=self._ask, name="asking", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Ask no more."""
+        self._is_over.set()
+        self._thread.join(_DEADLINE_S)
+
+    def _ask(self) -> None:
+        with BlockingRemoteLogMetadataClient(
+            UnixAddress(self.socket), client="rlmm demo",
+            settings=ClientSettings(is_repeating=False),
+        ) as client:  # fmt: skip
+            while not self._is_over.is_set():
+                asked_s = time.monotonic()
+                try:
+                    self.is_told_absent |= client.segment_for(self.partition, 0, 0) is None
+                except UnknownPartition:
+                    self.is_told_absent = True
+                except NotReady as error:
+                    if self.refusal is None and error.records_left:
+                        self.refusal = error
+                except RlmmError:  # not assigned yet, say: it has nothing to do with what is read
+                    pass
+                else:
+                    if self.is_until_answered:
+                        return
+                    self.answered.append((asked_s, (time.monotonic() - asked_s) * 1_000))
+                self._is_over.wait(_ASKED_S)
+
+
+def percentile_ms(ask: Callable[[], object], times: int) -> float:
+    """The 99th percentile of how long *ask* takes."""
+    taken = []
+    for _ in range(times):
+        begun_s = time.perf_counter()
+        ask()
+        taken.append((time.perf_counter() - begun_s) * 1_000)
+    found = StallSamples.of(enumerate(taken))
+    assert found is not None, "it was asked"
+    return found.p99_ms

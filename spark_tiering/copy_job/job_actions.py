@@ -1,0 +1,138 @@
+"""The hands of a real job: its metadata, its engine, its store, and its claims."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from rlmm.errors import RlmmError, StoreError
+from rlmm.metadata.ids import SegmentId
+from spark_tiering.copy_job.protocols import Unit
+from spark_tiering.copy_job.publishing import Publisher
+from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.execution.protocol import UnitLost
+from spark_tiering.executor.object_deletion import delete_objects
+from spark_tiering.executor.segment_copy import copy_segment
+from spark_tiering.executor.tasks import CopyTask
+from spark_tiering.job_registry.job_store import Topic
+from spark_tiering.job_registry.records import Records
+from spark_tiering.segments.segment_inspection import USUAL_RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from rlmm.metadata.ids import TopicIdPartition, Uuid
+    from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.copy_job.current_state import Seen
+    from spark_tiering.copy_job.protocols import Publishes
+    from spark_tiering.copy_job.wiring import Surroundings
+    from spark_tiering.copy_plan.plan import CopyPlan, PlannedCopy, PlannedEnd
+    from spark_tiering.executor.tasks import CopyResult
+    from spark_tiering.job_registry.claims import Claims
+    from spark_tiering.segments.partition_files import FileFacts
+
+_log = logging.getLogger("spark_tiering.run.job_hands")
+
+CLAIM_AGE_MS: Final = 5_000
+"""How old the answer may be that a topic is still ours, where nobody but us writes: a request to
+the store for each event would cost more than the event."""
+
+
+class NoFiles:
+    """Files of a partition that the source does not have; copies that are whole read none."""
+
+    def facts(self) -> Mapping[str, FileFacts]:
+        """There are none."""
+        return {}
+
+    def read(self, name: str, start: int, size: int) -> bytes:
+        """There is nothing to read."""
+        return b""
+
+
+class JobHands:
+    """See `spark_tiering.copy_job.protocols.Hands`."""
+
+    def __init__(self, at: Surroundings, plan: CopyPlan, seen: Seen, claims: Claims) -> None:
+        request = at.request
+        self.publisher: Publishes = Publisher(
+            at.metadata, plan.rules.broker_id, at.now_ms, request.waits.publish_s
+        )
+        self._at = at
+        self._plan = plan
+        self._seen = seen
+        self._claims = claims
+        self._opened = {one.id: one for image in seen.image.partitions for one in image.segments}
+        self._records = Records(at.jobs, at.job_id)
+        self._claim_age_ms = 0 if plan.rules.mode is Mode.ADOPT else CLAIM_AGE_MS
+
+    def why_not_ours(self, partition: TopicIdPartition) -> str:
+        """See `Hands.why_not_ours`; where the store cannot say, nothing is published."""
+        topic = Topic(partition.topic, partition.topic_id)
+        try:
+            is_ours = self._claims.check(topic, younger_ms=self._claim_age_ms)
+        except StoreError as error:
+            return f"nobody can say whether topic {partition.topic} is still this job's: {error}"
+        return "" if is_ours else f"topic {partition.topic} is not this job's any more"
+
+    def started_event(self, partition: TopicIdPartition, copy: PlannedCopy) -> SegmentMetadata:
+        """See `Hands.started_event`."""
+        opened = self._opened.get(SegmentId(partition, copy.uuid))
+        return opened or self._plan.started_event(partition, copy, self._at.now_ms())
+
+    def unit(self, partition: TopicIdPartition, copy: PlannedCopy, event: SegmentMetadata) -> Unit:
+        """See `Hands.unit`."""
+        request, surveyed = self._at.request, self._seen.surveyed.get(partition)
+        task = CopyTask(
+            partition,
+            copy.uuid,
+            copy.start_offset,
+            copy.last_offset,
+            copy.size_bytes,
+            copy.epochs,
+            copy.max_timestamp_ms,
+            copy.txn_index_empty,
+            NoFiles() if surveyed is None else surveyed.files,
+            None if surveyed is None else surveyed.source.log_start,
+            request.store,
+            self._plan.rules.prefix,
+            self._plan.rules.broker_id,
+            event.event_timestamp_ms,
+            self._at.job_id,
+            request.options,
+            request.pace.share(max(1, self._at.engine().slots)),
+            request.waits.unit_s,
+            copy.action,
+            rules=USUAL_RULES if surveyed is None else surveyed.rules,
+            pause_key=self._records.pause_key,
+        )
+        return Unit(copy.uuid, task)
+
+    def copy(
+        self, units: Sequence[Unit], on_result: Callable[[Uuid, CopyResult | str], None]
+    ) -> None:
+        """See `Hands.copy`."""
+        by_unit_id = {unit.task.unit_id: unit.uuid for unit in units}
+
+        def came_back(result: CopyResult | UnitLost) -> None:
+            if isinstance(result, UnitLost):
+                on_result(units[result.index].uuid, result.why)
+            else:
+                on_result(by_unit_id[result.unit_id], result)
+
+        if units:
+            self._at.engine().run_units([unit.task for unit in units], copy_segment, came_back)
+
+    def stop_units(self, why: str) -> None:
+        """See `Hands.stop_units`: by the mark that `rlmm tier pause` leaves as well."""
+        try:
+            self._records.ask_to_stop(why)
+        except RlmmError as error:
+            _log.warning("%s: copies that wait cannot be told, and are made: %s", why, error)
+
+    def delete_objects(self, partition: TopicIdPartition, copy: PlannedCopy | PlannedEnd) -> str:
+        """See `Hands.delete_objects`."""
+        segment_id = SegmentId(partition, copy.uuid)
+        prefix = self._plan.rules.prefix
+        found = delete_objects(self._at.store, segment_id, copy.start_offset, prefix)
+        return "" if found.is_done else found.detail or "they could not be deleted"

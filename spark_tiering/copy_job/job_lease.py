@@ -1,0 +1,87 @@
+"""
+A job while it is alive: its beats, the topics that it has claimed, and what it keeps of itself.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rlmm.errors import StoreUnsuitable, TopicBusy
+from spark_tiering.copy_job.stop_signals import StopSigns
+from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.job_registry.claims import Busy, Claims
+from spark_tiering.job_registry.heartbeat_thread import Heart
+from spark_tiering.job_registry.job_store import JobStore
+from spark_tiering.job_registry.records import Records
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
+    from spark_tiering.copy_job.wiring import Surroundings
+    from spark_tiering.job_registry.job_store import Topic
+    from spark_tiering.stores.results import StoreTraits
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """One job that is alive. For the one thread that publishes."""
+
+    claims: Claims
+    records: Records
+    traits: StoreTraits
+
+    def claim(self, at: Surroundings, topics: Collection[Topic]) -> None:
+        """Take all of *topics*, or raise `TopicBusy` with who has one, and none was taken."""
+        outcome = self.claims.acquire(topics)
+        if isinstance(outcome, Busy):
+            until_s = max(0, outcome.until_ms - at.now_ms()) // 1_000
+            msg = (
+                f"topic {outcome.topic.name}: job {outcome.job_id} on {outcome.host} works on it; "
+                f"unless it is heard of again, it is free in {until_s} s"
+            )
+            raise TopicBusy(msg)
+
+
+@contextmanager
+def open_life(at: Surroundings, mode: Mode) -> Iterator[Life]:
+    """
+    The job of *at* says that it is alive, until the end of the block.
+
+    Raises `StoreUnsuitable` for a store on which of two writers not one wins, where brokers are to
+    adopt the copies, and what the store raises: nothing was begun then.
+    """
+    traits = at.store.probe(f"{at.request.prefix}rlmm-jobs/")
+    if mode is Mode.ADOPT and not traits.refuses_second_put:
+        msg = f"copies for brokers need a store on which one writer wins: {traits.findings[0]}"
+        raise StoreUnsuitable(msg)
+    with (
+        closing(at.open_own_store()) as own_store,
+        Heart(JobStore(own_store, at.request.prefix, at.now_ms), at.job_id) as heart,
+    ):
+        claims = Claims(at.jobs, heart, is_put_conditional=traits.refuses_second_put)
+        yield Life(claims, Records(at.jobs, at.job_id), traits)
+
+
+def planning_signs(at: Surroundings, why_stop: Callable[[], str]) -> StopSigns:
+    """What may stop the job of *at* before it is alive: nobody else can know of it until then."""
+    stop_file = at.request.stop_file
+    return StopSigns(
+        time.monotonic, stop_file=Path(stop_file) if stop_file else None, why_stop=why_stop
+    )
+
+
+def stop_signs(at: Surroundings, records: Records, why_stop: Callable[[], str]) -> StopSigns:
+    """Whatever may ask the job of *at* to stop: what its request names, and *why_stop*."""
+    request = at.request
+    limit_s = request.time_limit_s
+    return StopSigns(
+        time.monotonic,
+        stop_file=Path(request.stop_file) if request.stop_file else None,
+        is_paused=records.is_asked_to_stop,
+        why_stop=why_stop,
+        deadline_s=None if limit_s is None else time.monotonic() + limit_s,
+    )

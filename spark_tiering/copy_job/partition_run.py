@@ -1,0 +1,209 @@
+"""
+One partition's copies on their way: what may begin next, what may be finished, what must be ended.
+Pure: it is told what happened, and says what follows.
+
+Copies begin and are finished in rising order. The first that fails stops the partition: nothing
+above it begins, and nothing above it is finished but what was said together with it, for what has
+a gap below it would be taken for the whole. What failed for good is ended; above it everything
+started is ended as well where brokers adopt copies, and left open where nobody else looks at them.
+What may succeed later is left open.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from spark_tiering.copy_job.receipts import Fate, Receipt
+from spark_tiering.copy_plan.reasons import Action, Mode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rlmm.metadata.ids import Uuid
+    from spark_tiering.copy_plan.plan import PartitionPlan, PlannedCopy
+    from spark_tiering.executor.tasks import CopyResult
+
+
+@dataclass(slots=True)
+class _Way:
+    """One copy, from its beginning on."""
+
+    copy: PlannedCopy
+    result: CopyResult | None = None
+    is_started: bool = False
+    """Whether its first event is in the log, or may be."""
+    fate: Fate | None = None
+    why: str = ""
+    detail: str = ""
+    offset: int | None = None
+
+
+class PartitionRun:
+    """The copies of one partition while they are carried out."""
+
+    def __init__(self, plan: PartitionPlan, mode: Mode) -> None:
+        self.plan = plan
+        self.partition = plan.partition
+        self.why_stopped = ""
+        self._mode = mode
+        self._ways = [_Way(copy, is_started=copy.action is not Action.COPY) for copy in plan.copies]
+        self._by_uuid = {way.copy.uuid: way for way in self._ways}
+        self._waiting = deque(self._ways)
+        self._finished = 0
+        """How many are, counted from the lowest."""
+
+    # ------------------------------------------------------------------------------ beginning
+
+    @property
+    def next_copy(self) -> PlannedCopy | None:
+        """What begins next; None where nothing is left, or the partition stands still."""
+        return self._waiting[0].copy if self._waiting and not self.why_stopped else None
+
+    def next_copies(self, most: int) -> list[PlannedCopy]:
+        """What begins next, in order; none where the partition stands still."""
+        return [] if self.why_stopped else [way.copy for way in islice(self._waiting, most)]
+
+    def begun(self, copy: PlannedCopy, *, is_published: bool) -> None:
+        """It was handed out; *is_published* where its first event is in the log, or may be."""
+        way = self._waiting.popleft()
+        assert way.copy is copy, copy
+        way.is_started = way.is_started or is_published
+
+    def not_started(self, copy: PlannedCopy, why: str, detail: str) -> None:
+        """Its first event is surely not in the log: nothing of it is anywhere."""
+        way = self._by_uuid[copy.uuid]
+        way.is_started, way.fate, way.why, way.detail = False, Fate.NOT_BEGUN, why, detail
+        self.stop(why)
+
+    # ---------------------------------------------------------------------------- its results
+
+    def came_back(self, uuid: Uuid, result: CopyResult) -> None:
+        """What became of its objects."""
+        way = self._by_uuid[uuid]
+        way.result = result
+        if not result.outcome.is_done:
+            way.why, way.detail = result.outcome.value, result.detail
+            if result.outcome.is_retriable:
+                way.fate = Fate.LEFT_OPEN
+            self.stop(result.outcome.value)
+
+    def lost(self, uuid: Uuid, detail: str) -> None:
+        """Nobody came back from it: how far it went is not known."""
+        way = self._by_uuid[uuid]
+        way.fate, way.why, way.detail = Fate.LEFT_OPEN, "worker-lost", detail
+        self.stop("worker-lost")
+
+    def lost_unless_back(self, uuid: Uuid, detail: str) -> None:
+        """The same, where nothing was heard of it before."""
+        way = self._by_uuid[uuid]
+        if way.result is None and way.fate is None:
+            self.lost(uuid, detail)
+
+    def ready(self, most: int) -> list[tuple[PlannedCopy, CopyResult]]:
+        """The lowest copies that are not finished, in order, as far as theirs are verified."""
+        found: list[tuple[PlannedCopy, CopyResult]] = []
+        for way in self._ways[self._finished : self._finished + most]:
+            if way.fate is not None or way.why or way.result is None:
+                break
+            found.append((way.copy, way.result))
+        return found
+
+    def finished(self, copy: PlannedCopy, offset: int | None) -> None:
+        """
+        The event at *offset* says that it is finished; None: an event that is not known.
+
+        Where several were said to be, one below it may not be: that one has failed, or follows.
+        """
+        way = self._by_uuid[copy.uuid]
+        way.fate, way.offset = Fate.FINISHED, offset
+        while self._finished < len(self._ways) and (
+            self._ways[self._finished].fate is Fate.FINISHED
+        ):
+            self._finished += 1
+
+    def left_open(self, copy: PlannedCopy, why: str, detail: str) -> None:
+        """It could not be finished now; a later job sees to it."""
+        self._settle(copy, Fate.LEFT_OPEN, why, detail)
+
+    def vanished(self, copy: PlannedCopy, detail: str) -> None:
+        """Somebody deleted it meanwhile."""
+        self._settle(copy, Fate.VANISHED, "deleted-meanwhile", detail)
+
+    def failed(self, copy: PlannedCopy, why: str, detail: str) -> None:
+        """It cannot be finished, ever: it is to be ended."""
+        way = self._by_uuid[copy.uuid]
+        way.why, way.detail = why, detail
+        self.stop(why)
+
+    def stop(self, why: str) -> None:
+        """Begin nothing more; the first reason counts."""
+        self.why_stopped = self.why_stopped or why
+
+    def _settle(self, copy: PlannedCopy, fate: Fate, why: str, detail: str) -> None:
+        way = self._by_uuid[copy.uuid]
+        way.fate, way.why, way.detail = fate, why, detail
+        self.stop(why)
+
+    # ------------------------------------------------------------------------------ the end
+
+    def to_end(self) -> list[PlannedCopy]:
+        """
+        What must be ended when nothing is on its way any more, from the top down.
+
+        That is what has failed for good; where brokers adopt copies also everything started above
+        it, so that no lone copy above a gap is left.
+        """
+        bad = [way for way in self._ways if way.is_started and _is_lost_cause(way)]
+        if bad and self._mode is Mode.ADOPT:
+            lowest = bad[0].copy.start_offset
+            bad = [
+                way
+                for way in self._ways
+                if way.is_started
+                and way.copy.start_offset >= lowest
+                and way.fate in (None, Fate.LEFT_OPEN)
+            ]
+        return [way.copy for way in reversed(bad)]
+
+    def ended(self, copy: PlannedCopy, fate: Fate, detail: str) -> None:
+        """How far ending it came: `ENDED`, `ENDING`, or `LEFT_OPEN` where it did not begin."""
+        way = self._by_uuid[copy.uuid]
+        way.fate = fate
+        way.why = way.why or "above-a-failed-copy"
+        way.detail = detail or way.detail
+
+    def receipts(self) -> Iterator[Receipt]:
+        """What became of every copy; whatever is started and neither finished nor ended is open."""
+        return (self.receipt(way.copy) for way in self._ways)
+
+    def receipt(self, copy: PlannedCopy) -> Receipt:
+        """What became of one copy, as far as it is known now."""
+        way = self._by_uuid[copy.uuid]
+        result, fate = way.result, way.fate
+        if fate is None:
+            fate = Fate.LEFT_OPEN if way.is_started else Fate.NOT_BEGUN
+        return Receipt(
+            self.partition,
+            copy.uuid,
+            copy.start_offset,
+            copy.last_offset,
+            copy.action,
+            fate,
+            way.why or ("" if fate is Fate.FINISHED else self.why_stopped),
+            way.detail,
+            copy.size_bytes if fate is Fate.FINISHED else 0,
+            0 if result is None else result.stored_bytes,
+            0 if result is None else result.requests,
+            0.0 if result is None else result.seconds,
+            way.offset,
+            None if result is None else result.log_crc64nvme,
+            () if result is None else result.findings,
+        )
+
+
+def _is_lost_cause(way: _Way) -> bool:
+    """Whether it failed in a way that no repeat helps."""
+    return way.fate is None and bool(way.why)

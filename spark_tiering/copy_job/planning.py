@@ -1,0 +1,219 @@
+"""
+A plan from what is there now. What only reading tells of a segment is read by tasks of the engine:
+first a plan with nothing read, which names those to read, then another one, until none is named.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from rlmm.metadata.ids import UUID_BYTES, Uuid
+from spark_tiering.copy_job.current_state import evidence_of
+from spark_tiering.copy_job.source_problems import OUT_OF_BUDGET
+from spark_tiering.copy_plan.planner import make_plan
+from spark_tiering.copy_plan.reasons import LeftOpen, LeftOut
+from spark_tiering.copy_plan.rules import OBJECTS_OF_SEGMENT, PlanRules
+from spark_tiering.execution.protocol import UnitLost
+from spark_tiering.executor.segment_inspection import inspect_task
+from spark_tiering.executor.tasks import InspectTask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from rlmm.metadata.ids import TopicIdPartition
+    from spark_tiering.copy_job.current_state import Seen
+    from spark_tiering.copy_job.wiring import Surroundings
+    from spark_tiering.copy_plan.inputs import Evidence, SegmentDetails, SourcePartition
+    from spark_tiering.copy_plan.plan import CopyPlan, PartitionPlan
+
+_log = logging.getLogger("spark_tiering.run.planning")
+
+ROUNDS_MAX: Final = 50
+"""Of reading and planning again: each reads what the budgets may still take."""
+FIRST_BYTES: Final = 2**40
+"""Read in one round where no budget says less."""
+
+_Place = tuple["TopicIdPartition", int]
+Read = tuple["TopicIdPartition", int, int]
+"""A segment that was read: partition, base offset, size."""
+
+
+def plan_now(
+    at: Surroundings,
+    seen: Seen,
+    known: dict[Read, SegmentDetails] | None = None,
+    why_stop: Callable[[], str] = lambda: "",
+) -> CopyPlan:
+    """
+    What a job would do, by what was *seen*. Reads segments, and changes nothing.
+
+    *known* is what plans before this one have read, and is added to: who plans again reads nothing
+    twice. That a segment is still the one that was read, its copying verifies. *why_stop* is asked
+    as segments are read, which may take hours; raises `PlanningStopped` where there is a reason.
+    """
+    planner = _Planner(
+        at, seen, rules_of(at), evidence_of(at, seen), {} if known is None else known, why_stop
+    )
+    return planner.plan()
+
+
+def rules_of(at: Surroundings) -> PlanRules:
+    """What the request asks of a plan that is made now."""
+    return PlanRules(
+        at.request.mode,
+        at.now_ms(),
+        at.request.broker_id,
+        at.request.prefix,
+        at.request.filters,
+        at.request.budgets,
+        at.request.costs,
+    )
+
+
+class PlanningStopped(Exception):
+    """
+    Ends the making of a plan, with why.
+
+    No error: an outcome on its way out of reading, and never out of a job.
+    """
+
+
+class _Planner:
+    """One plan being made."""
+
+    def __init__(
+        self,
+        at: Surroundings,
+        seen: Seen,
+        rules: PlanRules,
+        evidence: list[Evidence],
+        known: dict[Read, SegmentDetails],
+        why_stop: Callable[[], str],
+    ) -> None:
+        self._at = at
+        self._seen = seen
+        self._rules = rules
+        self._evidence = evidence
+        self._known = known
+        self._why_stop = why_stop
+        self._details: dict[_Place, SegmentDetails] = {
+            (partition, segment.listed.base_offset): known[key]
+            for partition, one in seen.surveyed.items()
+            for segment in one.source.segments
+            if (key := (partition, segment.listed.base_offset, segment.size_bytes)) in known
+        }
+        self._unread: dict[_Place, str] = {}
+
+    def plan(self) -> CopyPlan:
+        plan = self._made()
+        for _ in range(ROUNDS_MAX):
+            places = self._to_read(plan)
+            if not places:
+                break
+            self._read(places)
+            plan = self._made()
+        return plan
+
+    def _made(self) -> CopyPlan:
+        sources = [_with_details(one, self._details) for one in self._seen.sources]
+        return make_plan(self._rules, self._seen.image, sources, self._evidence, _drawn_ids())
+
+    def _to_read(self, plan: CopyPlan) -> list[_Place]:
+        """The segments to read next: the lowest of each partition, as far as budgets go."""
+        budgets, cost = self._rules.budgets, plan.cost
+        limit = budgets.bytes_max
+        left = FIRST_BYTES if limit is None else max(0, limit - cost.bytes)
+        units = max(1, (budgets.objects_max - cost.objects) // OBJECTS_OF_SEGMENT)
+        places: list[_Place] = []
+        for one in plan.partitions:
+            if any(run.reason in OUT_OF_BUDGET for run in one.left_out):
+                continue  # nothing above that is copied, whatever it is
+            taken = 0
+            unread = islice(_not_inspected(one, self._seen), units)
+            for read, (place, size_bytes) in enumerate(unread):
+                taken += size_bytes
+                if place in self._unread or (read and taken > left):
+                    break
+                places.append(place)
+        return places
+
+    def _read(self, places: list[_Place]) -> None:
+        request, surveyed = self._at.request, self._seen.surveyed
+        engine = self._at.engine()
+        tasks = []
+        sizes: dict[_Place, int] = {}
+        for partition, base_offset in places:
+            one = surveyed[partition]
+            listed = (segment.listed for segment in one.source.segments)
+            sizes.update(
+                ((partition, segment.listed.base_offset), segment.size_bytes)
+                for segment in one.source.segments
+            )
+            tasks.append(
+                InspectTask(
+                    partition,
+                    one.files,
+                    next(found for found in listed if found.base_offset == base_offset),
+                    log_start=one.source.log_start,
+                    rules=one.rules,
+                    job_id=self._at.job_id,
+                    pace=request.pace.share(max(1, engine.slots)),
+                    deadline_s=request.waits.unit_s,
+                )
+            )
+        self._go_on()
+        results = engine.run_units(tasks, inspect_task, self._go_on)
+        for place, result in zip(places, results, strict=True):
+            if isinstance(result, UnitLost) or result.details is None:
+                self._unread[place] = result.why
+                where = f"{place[0].topic}-{place[0].partition}"
+                _log.warning("%s: segment %d could not be read: %s", where, place[1], result.why)
+            else:
+                self._details[place] = self._known[*place, sizes[place]] = result.details
+
+    def _go_on(self, _: object = None) -> None:
+        """Asked between segments: what an engine meets here ends what it runs."""
+        if why := self._why_stop():
+            raise PlanningStopped(why)
+
+
+def _with_details(
+    source: SourcePartition, details: Mapping[_Place, SegmentDetails]
+) -> SourcePartition:
+    segments = tuple(
+        replace(one, details=details.get((source.partition, one.listed.base_offset)))
+        for one in source.segments
+    )
+    return replace(source, segments=segments)
+
+
+def _not_inspected(plan: PartitionPlan, seen: Seen) -> Iterator[tuple[_Place, int]]:
+    """The segments of a partition that a plan wants to be read, and how long they are."""
+    surveyed = seen.surveyed.get(plan.partition)
+    if surveyed is None:
+        return
+    ranges = [
+        (run.first_offset, run.next_offset)
+        for run in plan.left_out
+        if run.reason is LeftOut.NOT_INSPECTED
+    ]
+    ranges += [
+        (one.start_offset, one.last_offset + 1)
+        for one in plan.left_open
+        if one.reason is LeftOpen.NOT_INSPECTED
+    ]
+    for segment in surveyed.source.segments:
+        base_offset = segment.listed.base_offset
+        if segment.listed.is_rolled and any(
+            first <= base_offset and (last is None or base_offset < last) for first, last in ranges
+        ):
+            yield (plan.partition, base_offset), segment.size_bytes
+
+
+def _drawn_ids() -> Iterator[Uuid]:
+    while True:
+        yield Uuid(secrets.token_bytes(UUID_BYTES))

@@ -1,0 +1,126 @@
+"""What is asked of a copy job: values, with no secret among them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from rlmm.errors import ConfigError
+from spark_tiering.copy_job.execution import WaveSize
+from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.copy_plan.rules import Budgets, Filters, RequestCosts
+from spark_tiering.execution.settings import EngineSettings
+from spark_tiering.executor.tasks import CopyOptions
+from spark_tiering.executor.throttle import UNBOUND
+from spark_tiering.stores.s3_settings import S3Settings
+
+if TYPE_CHECKING:
+    from spark_tiering.executor.throttle import Pace
+    from spark_tiering.segment_sources.opening import SourceSettings
+    from spark_tiering.stores.opening import StoreSettings
+    from spark_tiering.tier_metadata.opening import AccessSettings
+
+NO_BROKER: Final = -1
+"""In whose name an archive is made: no broker has this id, so nobody takes its copies for one's."""
+WAVE_BYTES: Final = 64 * 2**30
+START_AT_ONCE: Final = 64
+"""
+Events on their way at once, in archives: the log makes one write of those that come together.
+
+Of these any may be stored and any may not, when an event fails or the driver dies; so a copy may be
+finished while one below it is still open. That costs nothing in an archive:
+
+- Each is said to be finished only after its own three objects were verified, and the log refuses it
+  where somebody has begun to delete it since: a finished copy without objects cannot come of it.
+- What goes by the highest finished offset alone, and takes what lies below for copied, are brokers.
+  They never see this log (an archive in a cluster's own metadata is refused); jobs and readers here
+  go by the ranges that finished copies hold, and find the rest lacking.
+- A copy that stayed open is completed by the next job, whole objects even where the source has lost
+  the segment by then.
+
+Copies that brokers adopt begin and are finished one by one.
+"""
+SMALL_UNITS_OF_SLOT: Final = 256
+SMALL_BYTES_OF_SLOT: Final = 512 * 2**20
+"""Copies that are small take less time than the beginning and the end of a wave."""
+WAVE_UNITS_OF_SLOT: Final = 4
+"""Copies on their way for each slot: enough that short ones leave no slot idle for long, few
+enough that a driver that dies leaves little open."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterAccess:
+    """The cluster whose segments are copied."""
+
+    bootstrap_servers: str
+    command_config: str = ""
+    """The path of a Java `client.properties`."""
+    timeout_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """How long a job waits for others."""
+
+    publish_s: float = 30.0
+    """For the verdict on an event, and for answers of the metadata."""
+    ready_s: float = 60.0
+    """For metadata that is not ready, before anything is begun."""
+    unit_s: float = 3600.0
+    """For one segment."""
+
+    def __post_init__(self) -> None:
+        if not min(self.publish_s, self.ready_s, self.unit_s) > 0:
+            msg = f"waits have to be positive, got {self}"
+            raise ConfigError(msg)
+
+
+@dataclass(frozen=True, slots=True)
+class JobRequest:
+    """
+    All that is asked of a job.
+
+    Without a *cluster* the source is read offline: copied folders, or brokers that are down. *pace*
+    is that of the whole job.
+    """
+
+    mode: Mode
+    source: SourceSettings
+    metadata: AccessSettings
+    store: StoreSettings
+    prefix: str = ""
+    cluster: ClusterAccess | None = None
+    filters: Filters = field(default_factory=Filters)
+    budgets: Budgets = field(default_factory=Budgets)
+    options: CopyOptions = field(default_factory=CopyOptions)
+    pace: Pace = UNBOUND
+    engine: EngineSettings = field(default_factory=EngineSettings)
+    broker_id: int = NO_BROKER
+    waits: Waits = field(default_factory=Waits)
+    stop_file: str = ""
+    time_limit_s: float | None = None
+    wave_bytes: int = WAVE_BYTES
+    wave_units: int | None = None
+    """None: by the slots of the engine."""
+
+    def __post_init__(self) -> None:
+        if self.mode is Mode.ADOPT and self.cluster is None:
+            msg = "copies that brokers adopt need the cluster: name it by --bootstrap-server"
+            raise ConfigError(msg)
+
+    @property
+    def costs(self) -> RequestCosts:
+        """What requests follow from how the store is written to."""
+        # Who resumes a copy, or sends an object in parts, looks before and after it.
+        if isinstance(self.store, S3Settings):
+            return RequestCosts(self.store.single_put_bytes, self.store.part_bytes, 2)
+        return RequestCosts(checks_of_object=2)
+
+    def wave_size(self, slots: int) -> WaveSize:
+        """Most that is on its way at once, with so many slots."""
+        slots = max(1, slots)
+        units = self.wave_units or slots * WAVE_UNITS_OF_SLOT
+        if self.wave_units is not None or self.mode is Mode.ADOPT:
+            return WaveSize(units, self.wave_bytes)
+        small_units, small_bytes = slots * SMALL_UNITS_OF_SLOT, slots * SMALL_BYTES_OF_SLOT
+        return WaveSize(units, self.wave_bytes, small_units, small_bytes, START_AT_ONCE)

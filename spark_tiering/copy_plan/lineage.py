@@ -1,0 +1,128 @@
+"""
+What the tier has of one partition, seen along its history of leaders, and what brokers would find
+once a copy is added. Pure.
+
+A segment that the tier has in part is copied whole, or not at all; it is never cut:
+
+- What a broker reads is the log file of one rolled segment, whole, with the producer snapshot of
+  its end. A piece of it would be a segment that no replica ever had.
+- Brokers do so themselves after a change of leaders: their next copy begins with the segment that
+  holds the first offset they lack. A copy that reaches beyond all that is there takes the place of
+  what begins within it, and every offset is found.
+- But brokers keep one slot for each start and ask the nearest one below. A copy inside another one
+  hides the rest of that, and one around another that is not displaced is itself hidden behind it.
+  Readers would be told that there is no such offset, so such a copy is refused.
+- Where brokers are to adopt what is copied, each range is copied once: nothing may overlap.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from rlmm.metadata.ids import INT64_MAX
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.copy_plan.coverage import Coverage, Span, spans_of
+
+if TYPE_CHECKING:
+    from spark_tiering.copy_plan.inputs import PartitionImage
+    from spark_tiering.segments.leader_epochs import Epochs
+
+Range = tuple[int, int]
+"""[first offset, next offset)"""
+
+
+class Tier:
+    """Finished copies of one partition; *history* is empty where it is not known."""
+
+    def __init__(self, image: PartitionImage, history: Epochs) -> None:
+        self._history = history
+        self._epochs = [epoch for epoch, _ in history]
+        self._finished = [
+            segment
+            for segment in image.segments
+            if segment.state is SegmentState.COPY_SEGMENT_FINISHED
+        ]
+        self._coverage = Coverage(self._finished)
+        self._held: dict[int, list[Range]] = {}
+        for segment in self._finished:
+            for span in spans_of(segment.epochs, segment.start_offset, segment.last_offset + 1):
+                self._held.setdefault(span.epoch, []).append((span.first_offset, span.next_offset))
+        self._watermarks = dict(image.watermarks)
+
+    def lacks(self, epochs: Epochs, base_offset: int, next_offset: int) -> tuple[Span, ...]:
+        """What finished copies do not have of a segment."""
+        return self._coverage.lacks(epochs, base_offset, next_offset)
+
+    def why_hides(self, epochs: Epochs, base_offset: int, next_offset: int) -> str | None:
+        """Which offsets no broker would find beside, or in, a copy of a segment; None if none."""
+        for span in spans_of(epochs, base_offset, next_offset):
+            first, end = span.first_offset, span.next_offset
+            held = self._held.get(span.epoch, [])
+            highest = max(
+                self._watermarks.get(span.epoch, -1) + 1, max((stop for _, stop in held), default=0)
+            )
+            epoch_end = self._epoch_end(span.epoch)
+            for start, stop in held:
+                if start <= first and min(stop, epoch_end) > end:
+                    return f"it would hide {end} to {min(stop, epoch_end) - 1} of a copy"
+                if highest > end and first < start < end and stop < end:
+                    return f"a copy of {start} to {stop - 1} would hide its end"
+        return None
+
+    def next_offset(self, log_start: int) -> int:
+        """Where brokers would go on: behind the highest offset that the lineage has in the tier."""
+        reached = log_start
+        for epoch, start in self._history:
+            until = self._epoch_end(epoch)
+            highest = self._watermarks.get(epoch, -1) + 1
+            for _, stop in self._held.get(epoch, []):
+                highest = max(highest, stop)
+            if min(highest, until) > start:
+                reached = max(reached, min(highest, until))
+        return reached
+
+    def hole_below(self, log_start: int, next_offset: int) -> str | None:
+        """What the tier lacks of [log_start, next_offset); None where it lacks nothing."""
+        if next_offset <= log_start:
+            return None
+        if not self._history or self._history[0][1] > log_start:
+            return f"no leader epoch is known at offset {log_start}"
+        lacking = self.lacks(self._history, log_start, next_offset)
+        if not lacking:
+            return None
+        return f"it lacks {lacking[0].first_offset} to {lacking[0].next_offset - 1}"
+
+    def ranges_missing_below(self, base_offset: int, others: list[Range]) -> list[Range]:
+        """
+        The ranges below *base_offset* that neither finished copies nor *others* hold, whatever the
+        epoch.
+        """
+        ranges = [(one.start_offset, one.last_offset + 1) for one in self._finished] + others
+        missing: list[Range] = []
+        at = 0
+        for start, stop in sorted(ranges):
+            if start >= base_offset:
+                break
+            if start > at:
+                missing.append((at, start))
+            at = max(at, stop)
+        if at < base_offset:
+            missing.append((at, base_offset))
+        return missing
+
+    @property
+    def highest_finished(self) -> int:
+        """Behind the highest offset that was ever finished, under whatever epoch; 0 for none."""
+        ends = [one.last_offset + 1 for one in self._finished]
+        return max([0, *ends, *(offset + 1 for offset in self._watermarks.values())])
+
+    @property
+    def starts(self) -> list[int]:
+        """Where finished copies begin."""
+        return [one.start_offset for one in self._finished]
+
+    def _epoch_end(self, epoch: int) -> int:
+        """Where the leaders' history goes on under a newer epoch."""
+        at = bisect_right(self._epochs, epoch)
+        return self._history[at][1] if at < len(self._history) else INT64_MAX

@@ -1,0 +1,206 @@
+"""
+What becomes of a copy that was started and is not finished, by the evidence. Pure.
+
+Only a job's own copies are touched, and only when whoever started them has surely ended. What is
+whole is completed where it fits; what can be gone on with, under the same id and with the same
+source, is resumed, so that nothing is sent twice; everything else is ended, and copied anew under
+another id. What is not known is left as it is, and so are whole objects whose source is gone.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.copy_plan.inputs import Evidence, ObjectsFound, SourceSegment, Writer
+from spark_tiering.copy_plan.reasons import Action, Ended, LeftOpen, Mode
+from spark_tiering.segments.leader_epochs import epochs_within
+
+if TYPE_CHECKING:
+    from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.copy_plan.inputs import SourcePartition
+    from spark_tiering.copy_plan.lineage import Tier
+    from spark_tiering.copy_plan.rules import PlanRules
+
+Fate = Action | Ended | LeftOpen
+
+_NEARER_FIRST = (Action.COMPLETE, Action.RESUME)
+
+
+class JudgedOpen(NamedTuple):
+    """An open copy, and what becomes of it."""
+
+    segment: SegmentMetadata
+    fate: Fate
+
+    @property
+    def next_offset(self) -> int:
+        """Behind its last offset."""
+        return self.segment.last_offset + 1
+
+
+class OpenJudge:
+    """Judges the open copies of one partition."""
+
+    def __init__(self, rules: PlanRules, source: SourcePartition, tier: Tier) -> None:
+        self._rules = rules
+        self._source = source
+        self._tier = tier
+        self._by_base = {one.listed.base_offset: one for one in source.segments}
+        self._source_start = min(self._by_base, default=None)
+
+    def fate(self, segment: SegmentMetadata, evidence: Evidence | None) -> Fate:
+        """What becomes of one, seen by itself."""
+        if evidence is None:
+            return LeftOpen.EVIDENCE_MISSING
+        if evidence.writer is not Writer.ENDED:
+            is_alive = evidence.writer is Writer.ALIVE
+            return LeftOpen.WRITER_ALIVE if is_alive else LeftOpen.NOT_OURS
+        if segment.state is SegmentState.DELETE_SEGMENT_STARTED:
+            return Ended.DELETION_BEGUN
+        why = self._why_superfluous(segment)
+        if why is not None:
+            return why
+        if evidence.objects is ObjectsFound.UNKNOWN:
+            return LeftOpen.OBJECTS_UNKNOWN
+        if evidence.objects is ObjectsFound.WHOLE:
+            return self._of_whole(segment)
+        if evidence.objects is ObjectsFound.DAMAGED:
+            return Ended.OBJECTS_DAMAGED
+        return self._of_part(segment)
+
+    def is_at_source(self, segment: SegmentMetadata) -> bool:
+        """Whether the source still has every offset of it."""
+        return self._source_start is not None and self._source_start <= segment.start_offset
+
+    def end(self, segment: SegmentMetadata, reason: Ended, objects: ObjectsFound) -> Fate:
+        """Ended, unless it is the last that there is of these offsets."""
+        if objects is ObjectsFound.WHOLE and not self.is_at_source(segment):
+            return LeftOpen.LAST_COPY
+        return reason
+
+    def _why_superfluous(self, segment: SegmentMetadata) -> Ended | None:
+        """Why it is not wanted even if it is whole: what readers need is kept by others."""
+        start, end = segment.start_offset, segment.last_offset + 1
+        lacking = self._tier.lacks(segment.epochs, start, end)
+        if not lacking:
+            return Ended.COVERED
+        history = self._source.history
+        own = None if history is None else epochs_within(history, start, end)
+        if own is not None and own != segment.epochs:
+            return Ended.OTHER_LINEAGE
+        return None
+
+    def _of_whole(self, segment: SegmentMetadata) -> Fate:
+        start, end = segment.start_offset, segment.last_offset + 1
+        stable = self._source.last_stable_offset
+        if stable is None:
+            return LeftOpen.STABILITY_UNKNOWN
+        if end > stable:
+            return LeftOpen.UNSTABLE
+        why: Ended | None = None
+        if self._tier.why_hides(segment.epochs, start, end) is not None:
+            why = Ended.OVERLAP_WOULD_HIDE
+        elif segment.broker_id != self._rules.broker_id:
+            why = Ended.OTHER_BROKER_ID
+        elif not (self._fits_source(segment) and _is_rising(segment)):
+            why = Ended.SOURCE_DIFFERS
+        return Action.COMPLETE if why is None else self.end(segment, why, ObjectsFound.WHOLE)
+
+    def _fits_source(self, segment: SegmentMetadata) -> bool:
+        """Whether it is a segment of the source, or ends where the source begins, or below."""
+        found = self._by_base.get(segment.start_offset)
+        if found is not None:
+            is_same = found.listed.next_offset == segment.last_offset + 1
+            is_unread = found.details is None and found.size_bytes == segment.size_bytes
+            return is_same and (is_unread or equals_source(segment, found))
+        return self._source_start is None or segment.last_offset < self._source_start
+
+    def _of_part(self, segment: SegmentMetadata) -> Fate:
+        if segment.broker_id != self._rules.broker_id:
+            return Ended.OTHER_BROKER_ID
+        found = self._by_base.get(segment.start_offset)
+        if found is None or found.listed.next_offset != segment.last_offset + 1:
+            return Ended.SOURCE_DIFFERS
+        stable = self._source.last_stable_offset
+        if stable is None:
+            return LeftOpen.STABILITY_UNKNOWN
+        if segment.last_offset >= stable:
+            return LeftOpen.UNSTABLE
+        if found.details is None:
+            return LeftOpen.NOT_INSPECTED
+        if found.details.blockers:
+            return LeftOpen.BLOCKED
+        return Action.RESUME if equals_source(segment, found) else Ended.SOURCE_DIFFERS
+
+
+def _is_rising(segment: SegmentMetadata) -> bool:
+    """Whether its leader epochs begin with the segment and rise, as every broker writes them."""
+    return (
+        segment.epochs[0][0] >= 0
+        and segment.epochs[0][1] == segment.start_offset
+        and all(one[1] < other[1] for one, other in pairwise(segment.epochs))
+    )
+
+
+def equals_source(segment: SegmentMetadata, found: SourceSegment) -> bool:
+    """Whether what was said when the copy was started is what the source has."""
+    details = found.details
+    return details is not None and (
+        segment.size_bytes,
+        segment.epochs,
+        segment.max_timestamp_ms,
+        segment.txn_index_empty,
+    ) == (
+        found.size_bytes,
+        details.epochs,
+        details.max_timestamp_ms,
+        details.txn_index_empty,
+    )
+
+
+def without_duplicates(judged: list[JudgedOpen], judge: OpenJudge) -> list[JudgedOpen]:
+    """
+    The same, where of copies that overlap each other one alone is gone on with.
+
+    Of several of one range it is the one that is nearest to its end, else the one that begins
+    first.
+    """
+    going_on = [one for one in judged if isinstance(one.fate, Action)]
+    going_on.sort(key=_nearness)
+    taken_until = 0
+    settled = [one for one in judged if not isinstance(one.fate, Action)]
+    for one in going_on:
+        if one.segment.start_offset >= taken_until:
+            taken_until = one.next_offset
+            settled.append(one)
+            continue
+        objects = ObjectsFound.WHOLE if one.fate is Action.COMPLETE else ObjectsFound.PARTIAL
+        settled.append(one._replace(fate=judge.end(one.segment, Ended.DUPLICATE, objects)))
+    return settled
+
+
+def _nearness(one: JudgedOpen) -> tuple[int, int, int, bytes]:
+    nearness = next(at for at, fate in enumerate(_NEARER_FIRST) if fate is one.fate)
+    return (one.segment.start_offset, -one.next_offset, nearness, one.segment.id.uuid)
+
+
+def is_undecided(one: JudgedOpen) -> bool:
+    """
+    Whether nobody may copy the same offsets meanwhile: else they might be copied twice.
+
+    A broker's open copy is no hindrance, nor is one that only somebody who looks can decide about.
+    """
+    return one.fate in (
+        LeftOpen.EVIDENCE_MISSING,
+        LeftOpen.WRITER_ALIVE,
+        LeftOpen.OBJECTS_UNKNOWN,
+    )
+
+
+def ended_above(one: JudgedOpen, mode: Mode, judge: OpenJudge) -> Fate:
+    """What becomes of a copy that would go on, when something below it is left out."""
+    if mode is Mode.ADOPT and judge.is_at_source(one.segment):
+        return Ended.BEHIND
+    return LeftOpen.BEHIND

@@ -1,0 +1,162 @@
+"""What a plan is asked for: mode, filters, budgets, and what requests a copy costs. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, NamedTuple
+
+from rlmm.errors import InvalidArgument
+from rlmm.metadata.ids import INT64_MAX, require_int32
+from spark_tiering.copy_plan.reasons import Action, Mode
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+OBJECTS_OF_SEGMENT = 3
+OBJECTS_MAX = 150_000
+"""Most objects of one plan: 50,000 segments are some 20 MB of document, and a day's work."""
+
+_PATTERN = re.compile(r"[A-Za-z0-9._*?\[\]!-]{1,249}")
+_TEXT = re.compile(r"[A-Za-z0-9 ._:/@+=-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """
+    Which segments are wanted at all.
+
+    *topics* and *without_topics* are names or patterns (`orders`, `logs-*`, `*.v[12]`); no topics
+    at all means every one. The offset topics of Kafka itself have to be named.
+    """
+
+    topics: tuple[str, ...] = ()
+    without_topics: tuple[str, ...] = ()
+    age_ms_min: int = 0
+    """A segment is wanted once its newest record is this old."""
+    kept_local_bytes: int = 0
+    """The newest bytes of each partition's log stay where they are; a segment stays whole."""
+    with_compacted: bool = False
+    """Topics with `compact` in their `cleanup.policy` are wanted, too: as their cleaner left them
+    when they were copied, which a later copy of the same offsets need not equal."""
+
+    def __post_init__(self) -> None:
+        for pattern in (*self.topics, *self.without_topics):
+            if _PATTERN.fullmatch(pattern) is None:
+                msg = f"no topic can match {pattern[:260]!r}"
+                raise InvalidArgument(msg)
+        _require("age", self.age_ms_min)
+        _require("bytes kept local", self.kept_local_bytes)
+
+    def wants_topic(self, topic: str) -> bool:
+        """Whether segments of *topic* may be copied."""
+        if any(fnmatchcase(topic, pattern) for pattern in self.without_topics):
+            return False
+        if topic.startswith("__"):
+            return topic in self.topics
+        return not self.topics or any(fnmatchcase(topic, pattern) for pattern in self.topics)
+
+    def unmet(self, topics: Collection[str]) -> list[str]:
+        """Names and patterns that no one of *topics* is meant by: mistyped, more often than not."""
+        return [one for one in self.topics if not any(fnmatchcase(name, one) for name in topics)]
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """Most that one plan may cost; None means as much as there is."""
+
+    bytes_max: int | None = None
+    """Of logs and indexes as the source has them. What is compressed may take less in the store."""
+    objects_max: int = OBJECTS_MAX
+    requests_max: int | None = None
+    """By `RequestCosts`; what is repeated after a failure is not foreseen."""
+
+    def __post_init__(self) -> None:
+        _require("budget of bytes", self.bytes_max)
+        _require("budget of requests", self.requests_max)
+        _require("budget of objects", self.objects_max, OBJECTS_MAX)
+
+
+class Cost(NamedTuple):
+    """What something costs, at most."""
+
+    bytes: int = 0
+    objects: int = 0
+    requests: int = 0
+
+    def plus(self, other: Cost) -> Cost:
+        """Both together."""
+        return Cost(
+            self.bytes + other.bytes, self.objects + other.objects, self.requests + other.requests
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RequestCosts:
+    """From which the requests of a copy follow, at most: compression is not counted on."""
+
+    multipart_above_bytes: int = 64 * 2**20
+    """The largest object that is sent at once: it costs one request, and is tried again whole."""
+    part_bytes: int = 64 * 2**20
+    checks_of_object: int = 1
+    """Requests by which an object is verified: what the store tells of it."""
+
+    def __post_init__(self) -> None:
+        _require("threshold of multipart", self.multipart_above_bytes)
+        _require("checks of an object", self.checks_of_object, 1000)
+        _require("part", self.part_bytes)
+        if self.part_bytes == 0:
+            msg = "parts need bytes"
+            raise InvalidArgument(msg)
+
+    def copy_cost(self, action: Action, log_bytes: int, indexes_bytes: int) -> Cost:
+        """
+        Of one segment. What is resumed is counted whole: how much was sent before may be nothing.
+
+        Completing reads the manifest and verifies by it.
+        """
+        checks = OBJECTS_OF_SEGMENT * self.checks_of_object
+        if action is Action.COMPLETE:
+            return Cost(requests=checks + 1)
+        sent = self._put_requests(log_bytes) + self._put_requests(indexes_bytes) + 1
+        return Cost(log_bytes + indexes_bytes, OBJECTS_OF_SEGMENT, sent + checks)
+
+    @property
+    def end_cost(self) -> Cost:
+        """To delete the objects of one segment, and to look for unfinished writes of them."""
+        return Cost(requests=OBJECTS_OF_SEGMENT + 1)
+
+    def _put_requests(self, size_bytes: int) -> int:
+        # What cannot be compressed grows a little: 1 of 256, and the heads of some frames.
+        size_bytes += (size_bytes >> 8) + 65_536
+        if size_bytes <= self.multipart_above_bytes:
+            return 1
+        return 2 + -(-size_bytes // self.part_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRules:
+    """All that is asked of a plan; *now_ms* is what ages are measured by."""
+
+    mode: Mode
+    now_ms: int
+    broker_id: int
+    """In whose name events are published: only who started a copy may finish it."""
+    prefix: str = ""
+    filters: Filters = field(default_factory=Filters)
+    budgets: Budgets = field(default_factory=Budgets)
+    costs: RequestCosts = field(default_factory=RequestCosts)
+
+    def __post_init__(self) -> None:
+        _require("time", self.now_ms)
+        require_int32("broker id", self.broker_id)
+        if len(self.prefix) > 500 or _TEXT.fullmatch(self.prefix) is None:
+            msg = f"a prefix has up to 500 plain characters, got {self.prefix[:500]!r}"
+            raise InvalidArgument(msg)
+
+
+def _require(name: str, value: int | None, most: int = INT64_MAX) -> None:
+    if value is not None and (type(value) is not int or not 0 <= value <= most):
+        msg = f"{name}: {value!r}, expected 0 to {most}"
+        raise InvalidArgument(msg)

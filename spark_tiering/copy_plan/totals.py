@@ -1,0 +1,68 @@
+"""What a plan comes to, for each topic and as a whole. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from spark_tiering.copy_plan.reasons import Action, LeftOut
+from spark_tiering.copy_plan.rules import Cost
+
+if TYPE_CHECKING:
+    from spark_tiering.copy_plan.plan import CopyPlan, PartitionPlan
+
+
+@dataclass(slots=True)
+class Sums:
+    """Counts of what is done, and of what is not."""
+
+    partitions: int = 0
+    by_action: dict[Action, int] = field(default_factory=lambda: dict.fromkeys(Action, 0))
+    ends: int = 0
+    cost: Cost = field(default_factory=Cost)
+    left_open: int = 0
+    left_out: dict[LeftOut, tuple[int, int]] = field(default_factory=dict)
+    """Segments and bytes by reason."""
+    missing_offsets: int = 0
+    """In gaps."""
+
+    @property
+    def covered(self) -> int:
+        """Segments that the tier has already."""
+        return self.left_out.get(LeftOut.COVERED, (0, 0))[0]
+
+    @property
+    def waiting(self) -> tuple[int, int]:
+        """Segments and bytes that the tier has not, and that are not copied either."""
+        found = [pair for reason, pair in self.left_out.items() if reason is not LeftOut.COVERED]
+        return sum(segments for segments, _ in found), sum(size for _, size in found)
+
+    def add(self, plan: PartitionPlan) -> None:
+        """Count one partition in."""
+        self.partitions += 1
+        for copy in plan.copies:
+            self.by_action[copy.action] += 1
+        self.ends += len(plan.ends)
+        self.cost = self.cost.plus(plan.cost)
+        self.left_open += len(plan.left_open)
+        for run in plan.left_out:
+            segments, size_bytes = self.left_out.get(run.reason, (0, 0))
+            self.left_out[run.reason] = (segments + run.segments, size_bytes + run.size_bytes)
+        self.missing_offsets += sum(gap.next_offset - gap.first_offset for gap in plan.gaps)
+
+
+def total_sums(plan: CopyPlan) -> Sums:
+    """Of the whole plan."""
+    total = Sums()
+    for partition in plan.partitions:
+        total.add(partition)
+    return total
+
+
+def sums_by_topic(plan: CopyPlan) -> dict[tuple[str, str], Sums]:
+    """By topic and topic id, in the order of the plan."""
+    found: dict[tuple[str, str], Sums] = {}
+    for one in plan.partitions:
+        key = (one.partition.topic, str(one.partition.topic_id))
+        found.setdefault(key, Sums()).add(one)
+    return found

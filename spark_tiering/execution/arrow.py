@@ -1,0 +1,103 @@
+"""
+Jobs by mapInArrow: the only way to run Python that Spark Connect has, and good for any session.
+
+A row is a unit, `range(0, n, 1, n)` puts each into a partition of its own, and there is exactly one
+action: a second one would run everything again. Units travel with the function, all of a job's to
+each of its tasks; that is why a job has a limit. On Connect outcomes arrive in the order of units,
+each as soon as those before it are there; on a classic session when the job is over.
+"""
+
+from __future__ import annotations
+
+import importlib
+import uuid
+from typing import TYPE_CHECKING, Any, Final
+
+from spark_tiering.execution.durations import KILL_TIMEOUT, seconds_of
+from spark_tiering.execution.task_entry import Errand, Parcel, carry_out
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from pyspark.sql import SparkSession
+
+JOB_BYTES_MAX: Final = 8 << 20
+"""All units of one job: what each of its tasks is sent, at some milliseconds."""
+SCHEMA: Final = "unit long, outcome binary"
+COUNT_SLOTS: Final = "SELECT 1 + max(p) FROM (SELECT spark_partition_id() AS p FROM range(65536))"
+"""Connect does not tell how many slots there are; rows are spread over all of them."""
+
+
+def is_connect(session: SparkSession) -> bool:
+    """Whether a session is one of Spark Connect."""
+    return type(session).__module__.startswith("pyspark.sql.connect")
+
+
+class ArrowJobs:
+    """Jobs of any session."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._context = None if is_connect(session) else session.sparkContext
+        self._group = f"rlmm-{uuid.uuid4().hex}"
+        self._slots = 0
+        self.kill_timeout_s = seconds_of(session.conf.get(KILL_TIMEOUT, "2s") or "2s")
+
+    @property
+    def slots(self) -> int:
+        """As many as there were when this was asked first."""
+        self._slots = self._slots or int(self._session.sql(COUNT_SLOTS).collect()[0][0])
+        return self._slots
+
+    def portions(self, parcels: list[Parcel]) -> list[list[Parcel]]:
+        """As few jobs as their limit allows."""
+        return portions_of(parcels, JOB_BYTES_MAX)
+
+    def run(self, errand: Errand, parcels: list[Parcel], arrive: Callable[[Parcel], None]) -> None:
+        """See `SparkJobs`."""
+        if self._context is None:
+            self._session.addTag(self._group)
+        else:
+            self._context.setJobGroup(self._group, f"rlmm: {len(parcels)} units")
+        count = len(parcels)
+        frame = self._session.range(0, count, 1, count).mapInArrow(_work(errand, parcels), SCHEMA)
+        # On a classic session an iterator would be a job for each partition, one after the other.
+        rows = frame.toLocalIterator() if self._context is None else frame.collect()
+        for row in rows:
+            arrive((row[0], bytes(row[1])))
+
+    def cancel(self) -> None:
+        """See `SparkJobs`."""
+        if self._context is None:
+            self._session.interruptTag(self._group)
+        else:  # whose tags belong to the thread that has added them
+            self._context.cancelJobGroup(self._group)
+
+
+def portions_of(parcels: list[Parcel], bytes_max: int) -> list[list[Parcel]]:
+    """Neighbours together, up to so many bytes; what is longer stands alone."""
+    found: list[list[Parcel]] = []
+    room = 0
+    for parcel in parcels:
+        if not found or len(parcel[1]) > room:
+            found.append([])
+            room = bytes_max
+        found[-1].append(parcel)
+        room -= len(parcel[1])
+    return found
+
+
+def _work(errand: Errand, parcels: list[Parcel]) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """What each task does with its batches of rows."""
+
+    def in_task(batches: Iterable[Any]) -> Iterator[Any]:
+        # Only workers need it.
+        pa: Any = importlib.import_module("pyarrow")
+        for batch in batches:
+            for row in batch.column(0).to_pylist():
+                index, unit = parcels[row]
+                outcome = carry_out(errand, index, unit)
+                columns = [pa.array([index], pa.int64()), pa.array([outcome], pa.binary())]
+                yield pa.RecordBatch.from_arrays(columns, names=["unit", "outcome"])
+
+    return in_task

@@ -1,0 +1,50 @@
+"""From settings, or from a session that is there, to an engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.errors import EngineUnfit
+from spark_tiering.execution.in_process import InProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+    from spark_tiering.execution.protocol import Engine
+    from spark_tiering.execution.settings import EngineSettings
+
+
+def open_engine(settings: EngineSettings, session: SparkSession | None = None) -> Engine:
+    """
+    An engine: in this process, over *session*, or over one that is made and ends with it.
+
+    Raises `ConfigError` where settings contradict spark-submit, `EngineUnfit` where Spark cannot be
+    had.
+    """
+    if session is None and settings.master is None:
+        return InProcess(settings.slots)
+    # Large, and not needed where nothing is run on Spark.
+    try:
+        import pyspark  # noqa: F401, PLC0415
+    except ImportError as error:
+        msg = "Spark is not installed: pip install 'rlmm[spark]', and 'rlmm[java]' without a Java"
+        raise EngineUnfit(msg) from error
+    from spark_tiering.execution.session import open_session  # noqa: PLC0415
+
+    if session is not None:
+        return engine_over(session)
+    opened = open_session(settings)
+    return engine_over(opened.spark, opened.close)
+
+
+def engine_over(session: SparkSession, end: Callable[[], None] | None = None) -> Engine:
+    """The engine that a session can have; *end* is done when it is closed."""
+    from spark_tiering.execution.arrow import ArrowJobs, is_connect  # noqa: PLC0415
+    from spark_tiering.execution.rdd import RddJobs  # noqa: PLC0415
+    from spark_tiering.execution.spark_engine import SparkEngine  # noqa: PLC0415
+
+    if is_connect(session):
+        return SparkEngine(ArrowJobs(session), end)
+    return SparkEngine(RddJobs(session.sparkContext), end)

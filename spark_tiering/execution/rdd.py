@@ -1,0 +1,102 @@
+"""
+Jobs as RDDs: one partition for each unit, whose outcome is told while the job still runs.
+
+An outcome travels twice: with the updates of an accumulator as soon as its task has ended, and with
+the job's own result. The second is the truth, the first is for who wants to know early.
+"""
+
+from __future__ import annotations
+
+import uuid
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pyspark.accumulators import AccumulatorParam
+
+from spark_tiering.execution.durations import KILL_TIMEOUT, seconds_of
+from spark_tiering.execution.task_entry import Errand, Parcel, carry_out
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from pyspark import Accumulator, SparkContext
+
+Update = tuple[int, Parcel]
+"""The number of a round, and an outcome of it."""
+
+
+class Sum(AccumulatorParam[list[Update]]):
+    """Outcomes added up, in the process of a task."""
+
+    def zero(self, value: list[Update]) -> list[Update]:
+        """None yet."""
+        return []
+
+    def addInPlace(self, value1: list[Update], value2: list[Update]) -> list[Update]:
+        """Both."""
+        return value1 + value2
+
+
+class Arrivals(Sum):
+    """In the driver's process outcomes are handed on, by a thread of Spark's, and not kept."""
+
+    def __init__(self) -> None:
+        self._round = 0
+        self._arrive: Callable[[Parcel], None] | None = None
+
+    def __reduce__(self) -> tuple[type[Sum], tuple[()]]:
+        return Sum, ()
+
+    def listen(self, number: int, arrive: Callable[[Parcel], None]) -> None:
+        """Hand on what comes of one round; what comes of others is too late."""
+        self._round, self._arrive = number, arrive
+
+    def addInPlace(self, value1: list[Update], value2: list[Update]) -> list[Update]:
+        """What one task adds."""
+        for number, parcel in value2:
+            if number == self._round and self._arrive is not None:
+                self._arrive(parcel)
+        return value1
+
+
+class RddJobs:
+    """Jobs of a classic session."""
+
+    def __init__(self, context: SparkContext) -> None:
+        self._context = context
+        self._group = f"rlmm-{uuid.uuid4().hex}"
+        self._arrivals = Arrivals()
+        self._arrived = context.accumulator([], self._arrivals)
+        self.kill_timeout_s = seconds_of(context.getConf().get(KILL_TIMEOUT, "2s"))
+
+    @property
+    def slots(self) -> int:
+        """The cores of all executors that are there now."""
+        return self._context.defaultParallelism
+
+    def portions(self, parcels: list[Parcel]) -> list[list[Parcel]]:
+        """One job: each task is sent its own unit only."""
+        return [parcels] if parcels else []
+
+    def run(self, errand: Errand, parcels: list[Parcel], arrive: Callable[[Parcel], None]) -> None:
+        """See `SparkJobs`."""
+        self._arrivals.listen(errand.number, arrive)
+        self._context.setJobGroup(self._group, f"rlmm: {len(parcels)} units")
+        work = partial(_in_task, errand, self._arrived)
+        for parcel in (
+            self._context.parallelize(parcels, len(parcels)).mapPartitions(work).collect()
+        ):
+            arrive(parcel)
+
+    def cancel(self) -> None:
+        """See `SparkJobs`."""
+        self._context.cancelJobGroup(self._group)
+
+
+def _in_task(
+    errand: Errand, arrived: Accumulator[list[Update]], parcels: Iterable[Parcel]
+) -> Iterator[Parcel]:
+    for index, unit in parcels:
+        parcel = index, carry_out(errand, index, unit)
+        arrived.add([(errand.number, parcel)])
+        yield parcel

@@ -1,0 +1,239 @@
+"""
+Units as jobs of Spark's: what came back, what is tried again, and how all of it ends.
+
+All units are one job first. Where that job fails, because the workers of some unit died again and
+again, those without an outcome are run a second time, each as a job of its own: then it is known
+whose fault it was. Invariant: when a call returns or raises, no task of it runs any more; a task
+that Spark was told to end goes on for a while, and that time is waited for.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from pyspark import cloudpickle
+
+from rlmm.errors import EngineUnfit
+from spark_tiering.execution.failure_causes import cause_of
+from spark_tiering.execution.protocol import CANCELLED, R, U, UnitLost
+from spark_tiering.execution.task_entry import Errand, Parcel
+from spark_tiering.execution.unit_results import Gathered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+    from typing import Self
+
+LOOK_S: Final = 0.5
+"""How often a cancelled job is cancelled again: one that was about to begin does not hear it."""
+GIVE_UP_S: Final = 60.0
+"""How long Spark is given to end the jobs that it was told to end."""
+NOTICE_S: Final = 2.5
+"""How late a Python worker is looked at whose task was to end: Spark does every 2 s, and only then
+does its `spark.python.task.killTimeout` begin."""
+
+
+class SparkJobs(Protocol):
+    """What RDDs and mapInArrow do differently."""
+
+    @property
+    def slots(self) -> int:
+        """How many tasks run at a time."""
+
+    @property
+    def kill_timeout_s(self) -> float:
+        """How long a worker may go on whose task Spark knows to be over."""
+
+    def portions(self, parcels: list[Parcel]) -> list[list[Parcel]]:
+        """The jobs that *parcels* are best made of, to be run one after the other."""
+
+    def run(self, errand: Errand, parcels: list[Parcel], arrive: Callable[[Parcel], None]) -> None:
+        """
+        One job, one task for each parcel; raises what Spark raises. For any thread.
+
+        Tells every outcome, also more than once and from any thread, and by the end all of them.
+        """
+
+    def cancel(self) -> None:
+        """End the jobs that run now."""
+
+
+class Arrived(NamedTuple):
+    """The outcome of a unit."""
+
+    parcel: Parcel
+
+
+class Failed(NamedTuple):
+    """A job from which not all came back."""
+
+    indexes: list[int]
+    why: str
+
+
+def _packed(thing: object) -> bytes:
+    """Anything that Spark can send to a worker: closures as well."""
+    packed: bytes = cloudpickle.dumps(thing)  # type: ignore[no-untyped-call]  # has no annotations
+    return packed
+
+
+def _drop(parcel: Parcel) -> None:
+    """What a probe says is only whether it failed."""
+
+
+class SparkEngine:
+    """Runs units as jobs. One call at a time."""
+
+    def __init__(self, jobs: SparkJobs, end: Callable[[], None] | None = None) -> None:
+        self._jobs = jobs
+        self._end = end
+        self._rounds = 0
+        self._is_cancelled = threading.Event()
+
+    @property
+    def slots(self) -> int:
+        """As Spark has them now. Raises `EngineUnfit` where it does not answer."""
+        try:
+            return self._jobs.slots
+        except Exception as error:
+            msg = f"Spark does not answer: {cause_of(error)}"
+            raise EngineUnfit(msg) from error
+
+    def run_units(
+        self,
+        units: Sequence[U],
+        fn: Callable[[U], R],
+        on_result: Callable[[R | UnitLost], None] | None = None,
+    ) -> list[R | UnitLost]:
+        """See `Engine`."""
+        parcels: list[Parcel] = [(index, _packed(unit)) for index, unit in enumerate(units)]
+        gathered: Gathered[R] = Gathered(len(parcels), on_result)
+        errand = Errand(0, _packed(fn))
+        why = self._round(errand, self._jobs.portions(parcels), 1, gathered.add)
+        if not gathered.missing():
+            return gathered.outcomes()
+        self._let_workers_end()
+        if not self._is_cancelled.is_set():
+            why |= self._again(errand, [parcels[index] for index in gathered.missing()], gathered)
+            if self._is_cancelled.is_set():
+                self._let_workers_end()
+        for index in gathered.missing():
+            gathered.lose(index, CANCELLED if self._is_cancelled.is_set() else why.get(index, ""))
+        return gathered.outcomes()
+
+    def _again(
+        self, errand: Errand, parcels: list[Parcel], gathered: Gathered[R]
+    ) -> dict[int, str]:
+        """
+        Each of *parcels* as a job of its own, if any can be run; why those left have failed.
+
+        Such a job has no other task that could still run when it has failed.
+        """
+        unfit = self._round(replace(errand, is_probe=True), [parcels[:1]], 1, _drop)
+        if not unfit:
+            return self._round(errand, [[each] for each in parcels], self.slots, gathered.add)
+        (why,) = unfit.values()
+        if gathered.is_empty and not self._is_cancelled.is_set():
+            msg = f"no unit can run: {why}"
+            raise EngineUnfit(msg)
+        return {index: why for index, _ in parcels}
+
+    def _round(
+        self,
+        errand: Errand,
+        portions: list[list[Parcel]],
+        at_a_time: int,
+        add: Callable[[Parcel], None],
+    ) -> dict[int, str]:
+        """Run jobs, so many at a time, and tell what arrives; why the units of some have failed."""
+        self._rounds += 1
+        told: queue.SimpleQueue[Arrived | Failed | None] = queue.SimpleQueue()
+        waiting = portions[::-1]
+        lane = partial(self._lane, replace(errand, number=self._rounds), waiting, told)
+        lanes = [
+            threading.Thread(target=lane, name="rlmm-spark-job", daemon=True)
+            for _ in range(min(at_a_time, len(portions)))
+        ]
+        failed: dict[int, str] = {}
+        try:
+            for thread in lanes:
+                thread.start()
+            under_way = len(lanes)
+            while under_way:
+                try:
+                    said = told.get(timeout=LOOK_S)
+                except queue.Empty:
+                    if self._is_cancelled.is_set():
+                        self._cancel_jobs()
+                    continue
+                if isinstance(said, Arrived):
+                    add(said.parcel)
+                elif said is None:
+                    under_way -= 1
+                else:
+                    failed |= dict.fromkeys(said.indexes, said.why)
+        except BaseException:
+            waiting.clear()
+            self._end_lanes(lanes)
+            raise
+        return failed
+
+    def _lane(
+        self,
+        errand: Errand,
+        waiting: list[list[Parcel]],
+        told: queue.SimpleQueue[Arrived | Failed | None],
+    ) -> None:
+        """One job after the other, in a thread of its own."""
+        with suppress(IndexError):  # nothing is waiting any more
+            while portion := waiting.pop():
+                try:
+                    if not self._is_cancelled.is_set():
+                        self._jobs.run(errand, portion, lambda parcel: told.put(Arrived(parcel)))
+                except Exception as error:  # noqa: BLE001 - Spark, py4j and grpc have no common one
+                    told.put(Failed([index for index, _ in portion], cause_of(error)))
+        told.put(None)
+
+    def _end_lanes(self, lanes: list[threading.Thread]) -> None:
+        """Cancel until nothing runs, and see the workers ended."""
+        for _ in range(int(GIVE_UP_S / LOOK_S)):
+            running = [thread for thread in lanes if thread.is_alive()]
+            if not running:
+                break
+            self._cancel_jobs()
+            running[0].join(LOOK_S)
+        self._let_workers_end()
+
+    def _let_workers_end(self) -> None:
+        threading.Event().wait(self._jobs.kill_timeout_s + NOTICE_S)
+
+    def cancel(self) -> None:
+        """See `Engine`."""
+        self._is_cancelled.set()
+        self._cancel_jobs()
+
+    def _cancel_jobs(self) -> None:
+        with suppress(Exception):  # what cannot be reached has ended, or is asked again
+            self._jobs.cancel()
+
+    def close(self) -> None:
+        """End the session, where it was made for this engine."""
+        end, self._end = self._end, None
+        if end is not None:
+            end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,98 @@
+"""
+One unit inside a task, and how it travels there and back. This is what executors import.
+
+Whatever a unit raises is a value by the time it leaves the task: for Spark the task went well. Only
+a worker on which no unit could run raises, so that Spark tries another one.
+"""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import sys
+from dataclasses import dataclass
+from traceback import extract_tb
+from typing import TYPE_CHECKING
+
+from rlmm.base.version import __version__
+from rlmm.errors import EngineUnfit
+from spark_tiering.execution.protocol import U, UnitLost
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Parcel = tuple[int, bytes]
+"""The index of a unit, and the unit or what became of it, pickled."""
+
+WHY_CHARS_MAX = 500
+"""What somebody else's error says may be long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """What all tasks of one round are given."""
+
+    number: int
+    """Which round of its engine's."""
+    fn: bytes
+    version: str = __version__
+    """What the driver is."""
+    is_probe: bool = False
+    """Whether only to look if a unit could be run here."""
+
+
+def carry_out(errand: Errand, index: int, unit: bytes) -> bytes:
+    """
+    What became of a unit, pickled.
+
+    Raises `EngineUnfit` where no unit can run: another version of ours is installed on the worker,
+    or what is to be run cannot be read there.
+    """
+    if errand.version != __version__:
+        msg = f"the driver is rlmm {errand.version}, a worker has {__version__}"
+        raise EngineUnfit(msg)
+    try:
+        fn = pickle.loads(errand.fn)  # noqa: S301 - Spark brings it from the driver
+        found = pickle.loads(unit)  # noqa: S301 - the same
+    except Exception as error:
+        msg = f"a worker cannot read what it is to run: {said_by(error)}"
+        raise EngineUnfit(msg) from error
+    outcome = pickle.dumps(None) if errand.is_probe else outcome_of(index, found, fn)
+    _set_apart_what_is_imported()
+    return outcome
+
+
+def _set_apart_what_is_imported() -> None:
+    """
+    Spare the collector all that modules are made of, each time that something was imported.
+
+    Between two tasks Spark has a worker walk everything that there is, to find what nobody needs:
+    with a client of S3 in it that takes longer than a small copy. Modules stay anyway.
+    """
+    if (modules := len(sys.modules)) not in _set_apart_at:
+        _set_apart_at.add(modules)
+        gc.freeze()
+
+
+_set_apart_at: set[int] = set()
+"""How many modules there were each time that it was done."""
+
+
+def outcome_of(index: int, unit: U, fn: Callable[[U], object]) -> bytes:
+    """The result of a unit that can be read, or a `UnitLost`, pickled."""
+    try:
+        outcome = fn(unit)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a unit's failure is its own
+        outcome = UnitLost(index, said_by(error))
+    try:
+        return pickle.dumps(outcome)
+    except Exception as error:  # noqa: BLE001 - whatever an object's own pickling raises
+        return pickle.dumps(UnitLost(index, f"its result cannot be sent: {said_by(error)}"))
+
+
+def said_by(error: BaseException) -> str:
+    """An error as one line, with the place where it was raised."""
+    text = " ".join(str(error).split())[:WHY_CHARS_MAX]
+    frames = extract_tb(error.__traceback__)
+    where = f" ({frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}{': ' if text else ''}{text}{where}"

@@ -1,0 +1,256 @@
+"""
+Files and a store as a unit sees them: under a deadline, at a pace, with its requests counted.
+
+`UnitEnded` ends a unit from wherever it is, also from within a store that asks for more to send;
+stores leave nothing behind then. It never leaves `spark_tiering`: whoever runs a unit gives its
+outcome as a value. Sources fail as `UnitEnded`; errors that arrive as `StoreError` or `ConfigError`
+are the store's.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, TypeVar
+
+from rlmm.errors import InvalidArgument, RlmmError
+from spark_tiering.executor.tasks import Outcome
+from spark_tiering.segments.findings import SegmentPart
+from spark_tiering.segments.partition_files import FileStream, piece_bytes_of
+from spark_tiering.stores.results import Written
+from spark_tiering.stores.s3_settings import S3Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from types import TracebackType
+    from typing import NoReturn, Self
+
+    from spark_tiering.executor.throttle import Throttle
+    from spark_tiering.segments.partition_files import FileFacts, PartitionFiles
+    from spark_tiering.stores.content import Content, Stream
+    from spark_tiering.stores.opening import StoreSettings
+    from spark_tiering.stores.protocol import ObjectStore
+    from spark_tiering.stores.results import (
+        Absent,
+        Folder,
+        GetOutcome,
+        Listed,
+        ObjectFacts,
+        OpenUpload,
+        PutOutcome,
+        StoreTraits,
+    )
+
+T = TypeVar("T")
+
+READINGS = 2
+"""
+A log is read twice, to be inspected and to be sent, and counts half each time: so what is copied
+keeps to the pace, and neither the source nor the store is met by a burst.
+"""
+
+
+class UnitEnded(Exception):
+    """Ends a unit, with what became of it."""
+
+    def __init__(self, outcome: Outcome, detail: str) -> None:
+        super().__init__(detail)
+        self.outcome = outcome
+        self.detail = detail
+
+
+class Watch:
+    """One unit's time, pace and requests."""
+
+    def __init__(
+        self, deadline_s: float, throttle: Throttle, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.requests = 0
+        self._deadline_s = deadline_s
+        self._throttle = throttle
+        self._clock = clock
+        self._began = clock()
+
+    @property
+    def seconds(self) -> float:
+        """Since the unit began."""
+        return self._clock() - self._began
+
+    def read(self, size_bytes: int) -> None:
+        """Wait until so many bytes of the source may be read."""
+        self._wait(size_bytes / READINGS, 0)
+
+    def ask(self, requests: int = 1) -> None:
+        """Wait until the store may be asked."""
+        self.requests += requests
+        self._wait(0, requests)
+
+    def ask_apart(self) -> None:
+        """The same for a question about the job: it is none of the segment's requests."""
+        self._wait(0, 1)
+
+    def asked(self, requests: int) -> None:
+        """Count requests of which nobody knew beforehand; who comes next waits for them."""
+        self.requests += requests
+        self._throttle.charge(requests)
+
+    def _wait(self, size_bytes: float, requests: int) -> None:
+        left_s = self._deadline_s - self.seconds
+        if left_s <= 0:
+            detail = f"not done after {self._deadline_s:g} s"
+            raise UnitEnded(Outcome.TIMED_OUT, detail)
+        if not self._throttle.wait(size_bytes, requests, limit_s=left_s):
+            detail = f"the pace does not allow it to be done in {self._deadline_s:g} s"
+            raise UnitEnded(Outcome.TIMED_OUT, detail)
+
+
+class WatchedFiles:
+    """
+    The files of one partition; `facts` are those of the first look until `look_again`.
+
+    *log* is the file without which there is no segment any more.
+    """
+
+    def __init__(self, files: PartitionFiles, watch: Watch, log: str = "") -> None:
+        self._files = files
+        self._watch = watch
+        self._log = log
+        self._facts: Mapping[str, FileFacts] | None = None
+
+    @property
+    def piece_bytes(self) -> int:
+        """How much is read at once."""
+        return piece_bytes_of(self._files)
+
+    def facts(self) -> Mapping[str, FileFacts]:
+        """Every file by its name, as it was at the first look."""
+        if self._facts is None:
+            self._facts = self.look_again()
+        return self._facts
+
+    def look_again(self) -> Mapping[str, FileFacts]:
+        """The same, as it is now."""
+        self._watch.read(0)
+        return _sourced(self._files.facts)
+
+    def read(self, name: str, start: int, size: int) -> bytes:
+        """The bytes of a file; see `PartitionFiles.read`."""
+        self._watch.read(size)
+        return _sourced(lambda: self._files.read(name, start, size))
+
+    def pieces(self, name: str, size_bytes: int, part: SegmentPart) -> Iterator[bytes]:
+        """A file from its start to its end; ends the unit where it is another one by now."""
+        stream = FileStream(self, name, size_bytes, part)
+        while piece := stream.next_piece():
+            yield piece
+        if stream.finding is not None:
+            self.end_changed(part, stream.finding.detail)
+
+    def end_changed(self, part: SegmentPart, detail: str) -> NoReturn:
+        """
+        End the unit because a part is not what it was.
+
+        A log that is still there is another one; what lies beside it may be read anew.
+        """
+        if self._log and self._log not in self.look_again():
+            raise UnitEnded(Outcome.SOURCE_GONE, detail)
+        is_log = part is SegmentPart.LOG
+        raise UnitEnded(Outcome.SOURCE_CHANGED if is_log else Outcome.SOURCE_FAILED, detail)
+
+
+def _sourced(call: Callable[[], T]) -> T:
+    """What *call* gives; the source's errors end the unit, those of who calls do not."""
+    try:
+        return call()
+    except InvalidArgument:
+        raise
+    except (RlmmError, OSError) as error:
+        raise UnitEnded(Outcome.SOURCE_FAILED, str(error)) from error
+
+
+class WatchedStore:
+    """A store, each call of it counted and at the pace; who opened the store closes it."""
+
+    def __init__(self, store: ObjectStore, settings: StoreSettings, watch: Watch) -> None:
+        self._store = store
+        self._watch = watch
+        self._s3 = settings if isinstance(settings, S3Settings) else None
+
+    def put(self, key: str, content: Content) -> PutOutcome:
+        """See `ObjectStore.put`; where a bucket looks first, the rest is counted at the end."""
+        size_bytes = content.sum.size_bytes
+        self._watch.ask()
+        outcome = self._store.put(key, content)
+        if self._s3 is not None and isinstance(outcome, Written):
+            if size_bytes > self._s3.single_put_bytes:
+                self._watch.asked(self._parts(size_bytes))
+            elif not self._s3.has_conditional_puts:
+                self._watch.asked(1)
+        return outcome
+
+    def put_stream(self, key: str, stream: Stream) -> PutOutcome:
+        """See `ObjectStore.put_stream`; how many requests it takes is known at its end."""
+        self._watch.ask(2)
+        outcome = self._store.put_stream(key, stream)
+        if isinstance(outcome, Written):
+            self._watch.asked(self._parts(outcome.size_bytes) - 1)
+        return outcome
+
+    def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | Absent:
+        """See `ObjectStore.head`."""
+        self._watch.ask()
+        return self._store.head(key, is_sum_wanted=is_sum_wanted)
+
+    def get(self, key: str, first_byte: int, last_byte: int) -> GetOutcome:
+        """See `ObjectStore.get`."""
+        self._watch.ask()
+        return self._store.get(key, first_byte, last_byte)
+
+    def list(self, prefix: str = "") -> Iterator[Listed]:
+        """See `ObjectStore.list`."""
+        self._watch.ask()
+        return self._store.list(prefix)
+
+    def level(self, prefix: str = "") -> Iterator[Listed | Folder]:
+        """See `ObjectStore.level`."""
+        self._watch.ask()
+        return self._store.level(prefix)
+
+    def delete(self, key: str) -> None:
+        """See `ObjectStore.delete`."""
+        self._watch.ask()
+        self._store.delete(key)
+
+    def open_uploads(self, prefix: str = "") -> Iterator[OpenUpload]:
+        """See `ObjectStore.open_uploads`."""
+        self._watch.ask()
+        return self._store.open_uploads(prefix)
+
+    def abort_upload(self, upload: OpenUpload) -> None:
+        """See `ObjectStore.abort_upload`."""
+        self._watch.ask()
+        self._store.abort_upload(upload)
+
+    def probe(self, prefix: str) -> StoreTraits:
+        """See `ObjectStore.probe`."""
+        self._watch.ask()
+        return self._store.probe(prefix)
+
+    def close(self) -> None:
+        """Nothing: the store is somebody else's."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _parts(self, size_bytes: int) -> int:
+        """Requests for the parts of an object, with its beginning and its end."""
+        if self._s3 is None or size_bytes < self._s3.part_bytes:
+            return 1
+        return 2 + -(-size_bytes // self._s3.part_bytes)

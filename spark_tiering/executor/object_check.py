@@ -1,0 +1,124 @@
+"""What the store has of a segment, judged by its manifest and its metadata. Nothing is changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from rlmm.errors import StoreError
+from spark_tiering.copy_plan.inputs import ObjectsFound
+from spark_tiering.layout.findings import LayoutFinding
+from spark_tiering.layout.manifest import SegmentDescription
+from spark_tiering.layout.manifest_reading import MANIFEST_BYTES_MAX, parse_manifest
+from spark_tiering.layout.object_names import ObjectKind, object_keys
+from spark_tiering.layout.object_verification import verify_objects, verify_segment
+from spark_tiering.stores.content import sum_of
+from spark_tiering.stores.object_reading import read_whole
+from spark_tiering.stores.results import Absent, Archived, ObjectFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.layout.manifest import Manifest
+    from spark_tiering.layout.object_verification import StoredObject
+    from spark_tiering.stores.protocol import ObjectStore
+
+
+class Seen(NamedTuple):
+    """What there is of a segment; *findings* say what is wrong, or remarkable."""
+
+    objects: ObjectsFound
+    facts: Mapping[ObjectKind, ObjectFacts]
+    manifest: Manifest | None = None
+    findings: tuple[str, ...] = ()
+
+    @property
+    def stored_bytes(self) -> int:
+        """Of all objects."""
+        return sum(facts.size_bytes for facts in self.facts.values())
+
+
+def look(store: ObjectStore, segment: SegmentMetadata, prefix: str = "") -> ObjectsFound:
+    """
+    What there is of an open copy: four requests at most, and no object but the manifest is read.
+
+    A store that cannot be asked is `ObjectsFound.UNKNOWN`. Without a manifest nobody can say
+    whether the other two are right: they are `PARTIAL`, and who resumes compares them.
+    """
+    try:
+        return examine(store, segment, prefix).objects
+    except StoreError:
+        return ObjectsFound.UNKNOWN
+
+
+def examine(
+    store: ObjectStore, segment: SegmentMetadata, prefix: str = "", *, is_sure: bool = False
+) -> Seen:
+    """
+    The same in detail; raises what the store raises.
+
+    *is_sure* also reads log and indexes, where their checksums are known and the store does not
+    tell those of what it has.
+    """
+    keys = object_keys(segment.id, segment.start_offset, prefix)
+    found = {kind: store.head(key) for kind, key in keys.items()}
+    facts = {kind: one for kind, one in found.items() if isinstance(one, ObjectFacts)}
+    if ObjectKind.MANIFEST not in facts:
+        lacking = tuple(f"{kind}: there is no such object" for kind in found if kind not in facts)
+        return Seen(ObjectsFound.PARTIAL if facts else ObjectsFound.NONE, facts, None, lacking)
+    manifest = read_manifest(store, keys[ObjectKind.MANIFEST])
+    if isinstance(manifest, Archived):
+        return Seen(ObjectsFound.UNKNOWN, facts, None, (str(manifest),))
+    if isinstance(manifest, Absent):
+        # It went away after it was asked for: somebody ends this copy.
+        return Seen(ObjectsFound.UNKNOWN, facts, None, (f"{manifest.key}: it went away",))
+    if isinstance(manifest, LayoutFinding):
+        return Seen(ObjectsFound.DAMAGED, facts, None, (f"manifest: {manifest}",))
+    stored: dict[ObjectKind, StoredObject] = {
+        kind: one.stored for kind, one in facts.items() if kind is not ObjectKind.MANIFEST
+    }
+    archived = tuple(
+        str(Archived(keys[kind], one.storage_class))
+        for kind, one in facts.items()
+        if one.is_archived
+    )
+    if is_sure:
+        unread = _read_sums(store, keys, facts, manifest, stored)
+        if unread:
+            return Seen(ObjectsFound.UNKNOWN, facts, manifest, (*unread, *archived))
+    wrong = (*verify_objects(manifest, stored), *verify_segment(manifest, segment))
+    objects = ObjectsFound.DAMAGED if wrong else ObjectsFound.WHOLE
+    return Seen(objects, facts, manifest, (*map(str, wrong), *archived))
+
+
+def read_manifest(store: ObjectStore, key: str) -> Manifest | LayoutFinding | Absent | Archived:
+    """The manifest under *key*; a finding where it is none."""
+    got = store.get(key, 0, MANIFEST_BYTES_MAX)
+    if isinstance(got, Absent | Archived):
+        return got
+    return parse_manifest(got if isinstance(got, bytes) else b"")
+
+
+def _read_sums(
+    store: ObjectStore,
+    keys: Mapping[ObjectKind, str],
+    facts: Mapping[ObjectKind, ObjectFacts],
+    manifest: Manifest,
+    stored: dict[ObjectKind, StoredObject],
+) -> list[str]:
+    """Read what the store does not tell into *stored*; what could not be read."""
+    described = manifest.described
+    if not isinstance(described, SegmentDescription) or described.note is None:
+        return []
+    unread = []
+    for kind, one in list(stored.items()):
+        if one.crc64nvme is None and facts[kind].is_archived:
+            unread.append(f"{kind}: it cannot be read, and its checksum is not told")
+        elif one.crc64nvme is None:
+            try:
+                whole = sum_of(read_whole(store, keys[kind], one.size_bytes))
+            except OSError as error:
+                unread.append(str(error))
+            else:
+                stored[kind] = one._replace(crc64nvme=whole.crc64nvme)
+    return unread

@@ -1,0 +1,205 @@
+"""
+One segment copied: read and judged, written, verified, and only then described by its manifest.
+
+    inspected once, which also gives the sums of the log      nothing is written before
+    the other files summed up, the source looked at again     what was read is of one moment
+    log, indexes                                              each verified when it is there
+    the source looked at once more                            it is what was copied
+    manifest                                                  from here on it is there
+
+Whatever goes wrong is the unit's outcome, never an error. An attempt that is repeated finds what
+the one before it left, and two at once write the same bytes: one of them wins, the other finds it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rlmm.errors import ConfigError, StoreError
+from rlmm.partition_log.names import LOG, segment_file
+from spark_tiering.copy_plan.inputs import ObjectsFound
+from spark_tiering.copy_plan.reasons import Action
+from spark_tiering.executor.limited_io import UnitEnded, Watch, WatchedFiles, WatchedStore
+from spark_tiering.executor.object_check import examine
+from spark_tiering.executor.segment_inspection import inspect_with_state, is_lost
+from spark_tiering.executor.segment_writer import (
+    LogToWrite,
+    PartSource,
+    SegmentWriter,
+    StoredSegment,
+    read_indexes,
+)
+from spark_tiering.executor.stop_mark import require_not_paused
+from spark_tiering.executor.tasks import CopyResult, Outcome, one_line
+from spark_tiering.executor.throttle import throttle_of
+from spark_tiering.layout.digests import StreamDigest
+from spark_tiering.layout.manifest import SegmentDescription
+from spark_tiering.layout.object_names import ObjectKind
+from spark_tiering.segments.findings import SegmentPart
+from spark_tiering.segments.segment_listing import list_segments
+from spark_tiering.segments.segment_parts import AsStored
+from spark_tiering.stores.opening import process_store
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from spark_tiering.executor.tasks import CopyTask
+    from spark_tiering.segments.segment_listing import ListedSegment
+    from spark_tiering.segments.segment_parts import Made, SegmentReport
+    from spark_tiering.stores.protocol import ObjectStore
+
+_OUTCOME_OF_SEEN: Mapping[ObjectsFound, Outcome] = {
+    ObjectsFound.WHOLE: Outcome.FOUND,
+    ObjectsFound.UNKNOWN: Outcome.UNKNOWN,
+    ObjectsFound.NONE: Outcome.CONFLICT,
+    ObjectsFound.PARTIAL: Outcome.CONFLICT,
+    ObjectsFound.DAMAGED: Outcome.CONFLICT,
+}
+"""Of a copy that was whole when it was planned to be completed."""
+
+
+def copy_segment(task: CopyTask) -> CopyResult:
+    """Carry out one task in this process, with the process's own store."""
+    watch = Watch(task.deadline_s, throttle_of(task.job_id, task.pace))
+    try:
+        store = process_store(task.store)
+    except (StoreError, ConfigError) as error:
+        detail = one_line(str(error))
+        return CopyResult(task.unit_id, Outcome.STORE_FAILED, detail, seconds=watch.seconds)
+    return carry_out(task, store, watch)
+
+
+def carry_out(task: CopyTask, store: ObjectStore, watch: Watch) -> CopyResult:
+    """The same with a store and a watch of the caller's."""
+    copy = _Copy(task, WatchedStore(store, task.store, watch), watch)
+    result = CopyResult(task.unit_id, Outcome.COPIED, "", attempt_id=uuid.uuid4().hex)
+    try:
+        require_not_paused(task.pause_key, store, watch)
+        done = copy.run()
+    except UnitEnded as ended:
+        result = replace(result, outcome=ended.outcome, detail=one_line(ended.detail))
+    except (StoreError, ConfigError) as error:
+        result = replace(result, outcome=Outcome.STORE_FAILED, detail=one_line(str(error)))
+    else:
+        result = replace(
+            result,
+            outcome=Outcome.COPIED if done.is_new else Outcome.FOUND,
+            log_bytes=task.size_bytes,
+            stored_bytes=done.stored_bytes,
+            log_crc64nvme=done.log_crc64nvme,
+        )
+        copy.findings += done.findings
+    findings = tuple(one_line(found) for found in copy.findings)
+    return replace(result, findings=findings, requests=watch.requests, seconds=watch.seconds)
+
+
+class _Copy:
+    """One attempt; *findings* are what was remarkable so far."""
+
+    def __init__(self, task: CopyTask, store: ObjectStore, watch: Watch) -> None:
+        self.findings: list[str] = []
+        self._task = task
+        self._store = store
+        self._files = WatchedFiles(task.files, watch, segment_file(task.start_offset, LOG))
+
+    def run(self) -> StoredSegment:
+        """Everything; `UnitEnded` where it does not come to its end."""
+        task = self._task
+        if task.action is Action.COMPLETE:
+            return self._verified()
+        listed = self._planned_segment()
+        digest = StreamDigest()
+        segments = list_segments(self._files.facts())
+        report = inspect_with_state(
+            self._files, listed, segments, task.log_start, task.rules, digest.add
+        )
+        self._judge(report)
+        indexes = read_indexes(
+            {
+                part: self._source_of(part, content)
+                for part, content in report.parts.items()
+                if part is not SegmentPart.LOG
+            }
+        )
+        self._look_again(report)
+        writer = SegmentWriter(
+            self._store,
+            task.segment,
+            task.prefix,
+            task.options,
+            task.job_id,
+            looks_first=task.action is Action.RESUME,
+        )
+        log = self._source_of(SegmentPart.LOG, report.parts[SegmentPart.LOG])
+        writer.put_log(LogToWrite(digest.digest(), lambda: iter(log.pieces())))
+        writer.put_indexes(indexes)
+        self._look_again(report, only_log=True)
+        return writer.put_manifest()
+
+    def _verified(self) -> StoredSegment:
+        """What is there, by its own manifest; the source is not asked."""
+        task = self._task
+        seen = examine(self._store, task.segment, task.prefix, is_sure=True)
+        outcome = _OUTCOME_OF_SEEN[seen.objects]
+        if outcome is not Outcome.FOUND:
+            raise UnitEnded(outcome, f"{seen.objects}: {'; '.join(seen.findings)}")
+        crc64nvme = seen.facts[ObjectKind.LOG].crc64nvme
+        described = seen.manifest.described if seen.manifest is not None else None
+        if isinstance(described, SegmentDescription) and described.note is not None:
+            crc64nvme = described.note.log_object.crc64nvme
+        return StoredSegment(seen.stored_bytes, crc64nvme, False, seen.findings)
+
+    def _planned_segment(self) -> ListedSegment:
+        """The segment as it is listed now, if it is the one that was planned."""
+        task, facts = self._task, self._files.facts()
+        found = next(
+            (one for one in list_segments(facts) if one.base_offset == task.start_offset), None
+        )
+        if found is None:
+            detail = f"there is no segment {task.start_offset} any more"
+            raise UnitEnded(Outcome.SOURCE_GONE, detail)
+        size_bytes = facts[found.file(LOG)].size_bytes
+        planned = (task.last_offset + 1, task.size_bytes)
+        if (found.next_offset, size_bytes) != planned:
+            now = f"the next is {found.next_offset}, and it has {size_bytes} bytes"
+            detail = f"segment {task.start_offset}: {now}, planned with {planned}"
+            raise UnitEnded(Outcome.SOURCE_CHANGED, detail)
+        return found
+
+    def _judge(self, report: SegmentReport) -> None:
+        """End the unit unless what was read can be copied, and is what was planned."""
+        task = self._task
+        lost = [found for found in report.blockers if is_lost(found)]
+        if lost:
+            self._files.end_changed(SegmentPart.LOG, str(lost[0]))
+        self.findings += map(str, report.findings)
+        if report.blockers:
+            detail = "; ".join(map(str, report.blockers))
+            raise UnitEnded(Outcome.BLOCKED, detail)
+        if not report.size_bytes:
+            raise UnitEnded(Outcome.BLOCKED, f"segment {task.start_offset} has no batches")
+        read = (report.epochs, report.max_timestamp_ms, report.txn_index_empty)
+        planned = (task.epochs, task.max_timestamp_ms, task.txn_index_empty)
+        if read != planned:
+            names = "leader epochs, newest record, no transaction index"
+            detail = f"segment {task.start_offset}: {names}: {read}, planned {planned}"
+            raise UnitEnded(Outcome.SOURCE_CHANGED, detail)
+
+    def _source_of(self, part: SegmentPart, content: AsStored | Made) -> PartSource:
+        if isinstance(content, AsStored):
+            name, size_bytes = content.name, content.size_bytes
+            return PartSource(size_bytes, lambda: self._files.pieces(name, size_bytes, part))
+        return PartSource(content.size_bytes, lambda: iter((content.content,)))
+
+    def _look_again(self, report: SegmentReport, *, only_log: bool = False) -> None:
+        """End the unit where a file that is copied is another one than at the first look."""
+        first, now = self._files.facts(), self._files.look_again()
+        for part in SegmentPart:
+            content = report.parts.get(part)
+            if not isinstance(content, AsStored) or (only_log and part is not SegmentPart.LOG):
+                continue
+            if now.get(content.name) != first[content.name]:
+                detail = f"{now.get(content.name, 'gone')}, at first {first[content.name]}"
+                self._files.end_changed(part, f"{content.name}: {detail}")

@@ -1,0 +1,78 @@
+"""One segment read where it lies: what a plan needs to know of it, and what a copy takes of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spark_tiering.copy_plan.inputs import details_of
+from spark_tiering.executor.limited_io import UnitEnded, Watch, WatchedFiles
+from spark_tiering.executor.tasks import InspectResult, one_line
+from spark_tiering.executor.throttle import throttle_of
+from spark_tiering.segments.companions import StoredFiles
+from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
+from spark_tiering.segments.segment_inspection import inspect_segment
+from spark_tiering.segments.segment_listing import list_segments
+from spark_tiering.segments.state_before import state_before
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from spark_tiering.executor.tasks import InspectTask
+    from spark_tiering.segments.partition_files import PartitionFiles
+    from spark_tiering.segments.segment_inspection import InspectionRules
+    from spark_tiering.segments.segment_listing import ListedSegment
+    from spark_tiering.segments.segment_parts import SegmentReport
+
+LOST = (FindingKind.MISSING, FindingKind.CHANGED)
+"""What is found of a log that is no longer there, or no longer what it was."""
+
+
+def inspect_task(task: InspectTask) -> InspectResult:
+    """
+    Read one segment, and give its details; blockers are among them.
+
+    Without details the source could not be read, the segment went away while it was, or time was
+    up: that is a value, too.
+    """
+    watch = Watch(task.deadline_s, throttle_of(task.job_id, task.pace))
+    files = WatchedFiles(task.files, watch)
+    try:
+        segments = task.segments or tuple(list_segments(files.facts()))
+        report = inspect_with_state(files, task.listed, segments, task.log_start, task.rules)
+    except UnitEnded as ended:
+        why = one_line(f"{ended.outcome}: {ended.detail}")
+        return InspectResult(task.unit_id, None, why)
+    lost = [found for found in report.blockers if is_lost(found)]
+    if lost:
+        return InspectResult(task.unit_id, None, one_line(str(lost[0])))
+    return InspectResult(task.unit_id, details_of(report))
+
+
+def inspect_with_state(
+    files: PartitionFiles,
+    listed: ListedSegment,
+    segments: Sequence[ListedSegment],
+    log_start: int | None,
+    rules: InspectionRules,
+    on_piece: Callable[[bytes], object] | None = None,
+) -> SegmentReport:
+    """
+    Read a segment once, going on from what the partition's files say of everything below it.
+
+    The logs below it are read only where its producer snapshot, or the check point of leader
+    epochs, is missing or wrong. A log start that nobody knows proves nothing.
+    """
+    before = state_before(
+        files,
+        segments,
+        listed.base_offset,
+        log_start=log_start or 0,
+        with_epochs=isinstance(StoredFiles(files).epochs(), Finding),
+        allows_holes=rules.allows_holes,
+    )
+    return inspect_segment(files, listed, before, rules=rules, on_piece=on_piece)
+
+
+def is_lost(found: Finding) -> bool:
+    """Whether a finding says that the log went away, or changed, while it was read."""
+    return found.part is SegmentPart.LOG and found.kind in LOST

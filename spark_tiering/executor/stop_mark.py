@@ -1,0 +1,50 @@
+"""
+Whether a unit may begin: a job is told to stop by a mark in the store, and units look for it
+themselves, wherever they run. The driver hears of a mark only when copies come back, and those that
+wait behind them would have begun by then.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from rlmm.errors import StoreError
+from spark_tiering.executor.limited_io import UnitEnded
+from spark_tiering.executor.tasks import Outcome
+from spark_tiering.stores.results import ObjectFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from spark_tiering.executor.limited_io import Watch
+    from spark_tiering.stores.protocol import ObjectStore
+
+UNMARKED_AGE_S: Final = 1.0
+"""How old may be what this process heard last: a small copy takes less time than asking."""
+JOBS_KEPT: Final = 64
+
+_unmarked: dict[str, float] = {}
+"""When there was no mark, by its key; workers are used again from unit to unit."""
+
+
+def require_not_paused(
+    key: str, store: ObjectStore, watch: Watch, clock: Callable[[], float] = time.monotonic
+) -> None:
+    """
+    End the unit where the mark *key* is there; without a key nobody asks.
+
+    A store that does not answer this is no reason to stop: the copy finds out for itself.
+    """
+    if not key or clock() - _unmarked.get(key, float("-inf")) < UNMARKED_AGE_S:
+        return
+    watch.ask_apart()
+    try:
+        found = store.head(key, is_sum_wanted=False)
+    except StoreError:
+        return
+    if isinstance(found, ObjectFacts):
+        raise UnitEnded(Outcome.STOPPED, f"the job is told to stop: {key}")
+    if len(_unmarked) >= JOBS_KEPT:
+        _unmarked.clear()
+    _unmarked[key] = clock()

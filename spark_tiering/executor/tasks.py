@@ -1,0 +1,242 @@
+"""
+What a unit of work is told, and what it tells when it has ended: values that travel. Pure.
+
+Settings and plain values are in it, and no connection and no credential: those are found where the
+unit runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from rlmm.errors import InvalidArgument
+from rlmm.metadata.ids import SegmentId
+from rlmm.metadata.segment import SegmentMetadata
+from spark_tiering.copy_plan.reasons import Action
+from spark_tiering.executor.throttle import UNBOUND
+from spark_tiering.layout.chunk_index import CHUNK_BYTES, CHUNK_BYTES_MAX
+from spark_tiering.layout.frames import LEVEL
+from spark_tiering.layout.object_names import main_key, partition_folder
+from spark_tiering.segments.segment_inspection import USUAL_RULES
+
+if TYPE_CHECKING:
+    from rlmm.metadata.ids import TopicIdPartition, Uuid
+    from spark_tiering.copy_plan.inputs import SegmentDetails
+    from spark_tiering.executor.throttle import Pace
+    from spark_tiering.segments.leader_epochs import Epochs
+    from spark_tiering.segments.partition_files import PartitionFiles
+    from spark_tiering.segments.segment_inspection import InspectionRules
+    from spark_tiering.segments.segment_listing import ListedSegment
+    from spark_tiering.stores.opening import StoreSettings
+
+CHUNK_BYTES_MIN = 4 * 1024
+"""Of smaller ones the longest log would have more than a manifest can list."""
+LEVEL_MAX = 22
+DETAIL_CHARACTERS_MAX = 400
+
+
+class Outcome(StrEnum):
+    """What became of one unit. A closed list."""
+
+    COPIED = "copied"
+    """All three objects are there, verified, and this unit wrote at least one of them."""
+    FOUND = "found"
+    """All three were there before, and are what they should be."""
+    SOURCE_GONE = "source-gone"
+    """The source does not have the segment any more."""
+    SOURCE_CHANGED = "source-changed"
+    """The source has another segment there than the one that was planned."""
+    BLOCKED = "blocked"
+    """The segment was read and cannot be copied: something of it is damaged, or not known."""
+    CONFLICT = "conflict"
+    """What lies in the store under its names is not what should be there; it was left as it is."""
+    REFUSED = "refused"
+    """The store does not take an object: no room, too large, or damaged again and again."""
+    UNKNOWN = "unknown"
+    """Nobody can say whether an object was written: a repeat looks first."""
+    STORE_FAILED = "store-failed"
+    """The store as a whole: away, absent, not permitted, without credentials."""
+    SOURCE_FAILED = "source-failed"
+    """The source could not be read, or one of its files changed while it was read."""
+    STOPPED = "stopped"
+    """The job was told to stop before this unit began."""
+    TIMED_OUT = "timed-out"
+    """It took longer than it may."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all objects are there and verified, so that the copy may be finished."""
+        return self in (Outcome.COPIED, Outcome.FOUND)
+
+    @property
+    def is_retriable(self) -> bool:
+        """
+        Whether the same unit may end otherwise when it is repeated, now or by a later run.
+
+        What is neither done nor retriable has to be ended, and copied anew under another id.
+        """
+        return self in _RETRIABLE
+
+
+_RETRIABLE = frozenset(
+    (
+        Outcome.UNKNOWN,
+        Outcome.STORE_FAILED,
+        Outcome.SOURCE_FAILED,
+        Outcome.STOPPED,
+        Outcome.TIMED_OUT,
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CopyOptions:
+    """How the object of a log is made. A copy that is resumed takes the same ones."""
+
+    is_compressed: bool = False
+    chunk_bytes: int = CHUNK_BYTES
+    level: int = LEVEL
+
+    def __post_init__(self) -> None:
+        if not CHUNK_BYTES_MIN <= self.chunk_bytes <= CHUNK_BYTES_MAX:
+            limits = f"{CHUNK_BYTES_MIN} to {CHUNK_BYTES_MAX} are possible"
+            msg = f"chunks of {self.chunk_bytes} bytes, {limits}"
+            raise InvalidArgument(msg)
+        if not 1 <= self.level <= LEVEL_MAX:
+            msg = f"level {self.level} of compression, 1 to {LEVEL_MAX} are possible"
+            raise InvalidArgument(msg)
+
+
+@dataclass(frozen=True, slots=True)
+class CopyTask:
+    """
+    One segment that ends up in the store whole, or not at all.
+
+    *deadline_s* counts from when the unit begins, wherever that is. *log_start* is the first offset
+    of the whole log, None where nobody knows it. Where there is an object *pause_key*, no unit
+    begins.
+    """
+
+    partition: TopicIdPartition
+    uuid: Uuid
+    start_offset: int
+    last_offset: int
+    size_bytes: int
+    epochs: Epochs
+    max_timestamp_ms: int
+    txn_index_empty: bool
+    files: PartitionFiles
+    log_start: int | None
+    store: StoreSettings
+    prefix: str
+    broker_id: int
+    event_timestamp_ms: int
+    """Of the event that opened the copy: the manifest repeats it."""
+    job_id: str
+    options: CopyOptions
+    pace: Pace
+    deadline_s: float
+    action: Action = Action.COPY
+    rules: InspectionRules = USUAL_RULES
+    pause_key: str = ""
+
+    def __post_init__(self) -> None:
+        _require_deadline(self.deadline_s)
+
+    @property
+    def segment_id(self) -> SegmentId:
+        """Of the copy."""
+        return SegmentId(self.partition, self.uuid)
+
+    @property
+    def unit_id(self) -> str:
+        """The same for every attempt, and for no other unit of a job."""
+        return main_key(self.segment_id, self.start_offset)
+
+    @property
+    def segment(self) -> SegmentMetadata:
+        """What the event says that opened the copy."""
+        return SegmentMetadata(
+            self.segment_id,
+            self.start_offset,
+            self.last_offset,
+            self.broker_id,
+            self.max_timestamp_ms,
+            self.event_timestamp_ms,
+            self.epochs,
+            self.size_bytes,
+            txn_index_empty=self.txn_index_empty,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CopyResult:
+    """
+    What became of one segment.
+
+    *log_bytes* and *stored_bytes*, of the log at the source and of all three objects, are 0 where
+    it is not done. *requests* counts what was asked of the store, without repeats. *findings* say
+    what is remarkable: files of the source that were wrong and made anew, objects in an archive.
+    """
+
+    unit_id: str
+    outcome: Outcome
+    detail: str
+    log_bytes: int = 0
+    stored_bytes: int = 0
+    requests: int = 0
+    seconds: float = 0.0
+    attempt_id: str = ""
+    log_crc64nvme: int | None = None
+    """Of the object of the log."""
+    findings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class InspectTask:
+    """
+    One segment that is read, so that it can be planned.
+
+    *segments* are those of its partition; none means those that the source lists when it is read.
+    """
+
+    partition: TopicIdPartition
+    files: PartitionFiles
+    listed: ListedSegment
+    segments: tuple[ListedSegment, ...] = ()
+    log_start: int | None = None
+    rules: InspectionRules = USUAL_RULES
+    job_id: str = ""
+    pace: Pace = UNBOUND
+    deadline_s: float = 3600.0
+
+    def __post_init__(self) -> None:
+        _require_deadline(self.deadline_s)
+
+    @property
+    def unit_id(self) -> str:
+        """The same for every attempt, and for no other segment."""
+        return f"{partition_folder(self.partition)}{self.listed.base_offset:020d}"
+
+
+@dataclass(frozen=True, slots=True)
+class InspectResult:
+    """What reading a segment told; without *details*, *why* says what stood in the way."""
+
+    unit_id: str
+    details: SegmentDetails | None
+    why: str = ""
+
+
+def one_line(detail: str) -> str:
+    """A text that is safe to print and to keep: one line, of bounded length."""
+    plain = "".join(one if one.isprintable() else "?" for one in detail)
+    return plain[:DETAIL_CHARACTERS_MAX]
+
+
+def _require_deadline(deadline_s: float) -> None:
+    if not deadline_s > 0:
+        msg = f"a unit needs time, not {deadline_s} s"
+        raise InvalidArgument(msg)

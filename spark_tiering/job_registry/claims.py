@@ -1,0 +1,190 @@
+"""
+Which job has a topic: the claim of the highest generation counts.
+
+Claims are never removed, so a generation that is free was never taken. One that names no job is a
+topic that was given back.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rlmm.errors import StoreError, StoreUnavailable
+from spark_tiering.job_registry.heartbeats import SKEW_MS, BeatState, ended_if_overdue, read_beat
+from spark_tiering.job_registry.ids import began_ms
+from spark_tiering.job_registry.job_store import fields_bytes, read_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from spark_tiering.job_registry.heartbeat_thread import Heart
+    from spark_tiering.job_registry.job_store import JobStore, Topic
+
+_ATTEMPTS_MAX: Final = 20
+_NOBODY: Final = ""
+
+
+class Claimed(NamedTuple):
+    """The job has all these topics."""
+
+    topics: tuple[Topic, ...]
+
+
+class Busy(NamedTuple):
+    """
+    Another job has one of the topics, and none of them was taken.
+
+    *host* and *since_ms* say where and since when it runs; *until_ms* is when its topics are free
+    unless it beats again.
+    """
+
+    topic: Topic
+    job_id: str
+    host: str
+    since_ms: int
+    until_ms: int
+
+
+class Claims:
+    """The topics of one job. For the one thread that publishes."""
+
+    def __init__(
+        self,
+        jobs: JobStore,
+        heart: Heart,
+        *,
+        is_put_conditional: bool = True,
+        monotonic_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """
+        *heart* beats already. Where the store was seen to ignore conditions, *is_put_conditional*
+        is False: what was claimed is then read back each time, which is no more than a help.
+        """
+        self._jobs = jobs
+        self._heart = heart
+        self._is_put_conditional = is_put_conditional
+        self._monotonic_s = monotonic_s
+        self._held: dict[Topic, int] = {}
+        self._looked_s: dict[Topic, float] = {}
+        self._own = fields_bytes({"jobId": heart.job_id})
+
+    @property
+    def held(self) -> tuple[Topic, ...]:
+        """What was acquired, and not seen to be lost."""
+        return tuple(self._held)
+
+    # ------------------------------------------------------------------------------ acquiring
+
+    def acquire(self, topics: Iterable[Topic]) -> Claimed | Busy:
+        """
+        Take all of *topics*, or none.
+
+        A topic of a job whose beats are overdue is taken from it, and that job is over for good,
+        with all it has. Raises what the store does, and `StoreUnavailable` where this job's own
+        beats do not get through.
+        """
+        wanted = sorted(set(topics), key=lambda topic: (topic.name, topic.topic_id))
+        new: list[Topic] = []
+        for topic in wanted:
+            if topic in self._held:
+                continue
+            outcome = self._acquire(topic)
+            if isinstance(outcome, Busy):
+                with suppress(StoreError):  # it is free when this job ends
+                    self.release(new)
+                return outcome
+            self._held[topic] = outcome
+            new.append(topic)
+        return Claimed(tuple(wanted))
+
+    def _acquire(self, topic: Topic) -> int | Busy:
+        """The generation by which this job has *topic* now."""
+        for _ in range(_ATTEMPTS_MAX):
+            if not self._heart.is_valid():
+                msg = f"job {self._heart.job_id}: its beats do not get through, so it takes nothing"
+                raise StoreUnavailable(msg)
+            generation = self._jobs.highest(self._jobs.claims_folder(topic))
+            holder = self._holder(topic, generation) if generation else _NOBODY
+            if holder == self._heart.job_id:
+                return generation
+            if holder != _NOBODY:
+                busy = self._why_busy(topic, holder)
+                if busy is not None:
+                    return busy
+            key = self._jobs.claim_key(topic, generation + 1)
+            if self._jobs.write_once(key, self._own) and self._is_written(key):
+                return generation + 1
+        msg = f"the claims of topic {topic.name} change faster than they can be read"
+        raise StoreUnavailable(msg)
+
+    def _holder(self, topic: Topic, generation: int) -> str:
+        fields = read_fields(self._jobs.read(self._jobs.claim_key(topic, generation)))
+        holder = None if fields is None else fields.get("jobId")
+        return holder if isinstance(holder, str) else "unreadable"
+
+    def _why_busy(self, topic: Topic, holder: str) -> Busy | None:
+        """That *holder* is not over; one whose beats are overdue is over then."""
+        if began_ms(holder) is None:
+            now_ms = self._jobs.now_ms()
+            return Busy(topic, "unreadable", "unknown", now_ms, now_ms)
+        beat = ended_if_overdue(self._jobs, holder, self._heart.job_id)
+        if beat.state is BeatState.ENDED:
+            return None
+        return Busy(topic, holder, beat.host, beat.started_ms, beat.expires_at_ms + SKEW_MS)
+
+    def _is_written(self, key: str) -> bool:
+        return self._is_put_conditional or self._jobs.read(key) == self._own
+
+    # ------------------------------------------------------------------------------- checking
+
+    def check(self, topic: Topic, *, younger_ms: int = 0) -> bool:
+        """
+        Whether *topic* is still this job's; asked before each event that finishes a copy.
+
+        The store is asked, so that a job which slept through its own end hears of it. An answer
+        that is at most *younger_ms* old counts, as long as the newest beat holds: within that time
+        nobody who keeps to the clock can have taken the topic. What is lost stays lost. Raises what
+        the store does: then nobody knows.
+        """
+        generation = self._held.get(topic)
+        if generation is None or not self._heart.is_valid():
+            return False
+        now_s = self._monotonic_s()
+        looked_s = self._looked_s.get(topic)
+        if looked_s is not None and (now_s - looked_s) * 1_000 < younger_ms:
+            return True
+        key = self._jobs.claim_key(topic, generation)
+        is_taken = self._jobs.is_there(self._jobs.claim_key(topic, generation + 1))
+        if is_taken or not self._is_written(key) or self._is_ended():
+            self._held.pop(topic, None)
+            return False
+        self._looked_s[topic] = now_s
+        return self._heart.is_valid()
+
+    def _is_ended(self) -> bool:
+        """Whether somebody has ended this job, as its beats in the store say."""
+        while not self._heart.ended_by:
+            # Behind the newest that is known here may be one that was written and not heard of.
+            number = self._heart.number + 1
+            while (beat := read_beat(self._jobs, self._heart.job_id, number)) is not None:
+                if beat.state is BeatState.ENDED:
+                    return True
+                number += 1
+            # A number below the newest may be absent because that has replaced it.
+            if self._heart.number < number:
+                return False
+        return True
+
+    # ------------------------------------------------------------------------------ releasing
+
+    def release(self, topics: Iterable[Topic] | None = None) -> None:
+        """
+        Give back *topics*, or all. Not needed at the end of a job: one that has ended has nothing.
+        """
+        for topic in self.held if topics is None else tuple(topics):
+            generation = self._held.pop(topic, None)
+            if generation is not None:
+                key = self._jobs.claim_key(topic, generation + 1)
+                self._jobs.write_once(key, fields_bytes({"jobId": _NOBODY}))

@@ -1,0 +1,159 @@
+"""
+That a job is alive: its beats, how it stands by them, and the end of one that is overdue.
+
+The newest beat counts. A job that beats removes the one before it, so what was listed may be gone a
+moment later; then it is listed again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from rlmm.errors import StoreUnavailable
+from spark_tiering.job_registry.job_store import fields_bytes, read_fields
+
+if TYPE_CHECKING:
+    from spark_tiering.job_registry.job_store import JobStore
+
+SKEW_MS: Final = 30_000
+"""How far the clocks of two hosts may be apart: a beat is overdue only so long after it expires.
+Clocks that are further apart cost a job its topics too early, or hold others up; never more."""
+TEXT_MAX: Final = 300
+NEVER_MS: Final = 253_402_300_799_000
+"""The last second of the year 9999: when what cannot be read expires."""
+
+_LOOKS_MAX: Final = 20
+
+
+class BeatState(StrEnum):
+    """What a beat says of its job."""
+
+    RUNNING = "running"
+    ENDED = "ended"
+
+
+class Standing(StrEnum):
+    """How a job stands, by its newest beat."""
+
+    ALIVE = "alive"
+    OVERDUE = "overdue"
+    """Its beats have stopped. It may still be paused: only when it was ended is it over."""
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """One sign of life."""
+
+    number: int
+    """From 1, without a gap."""
+    state: BeatState
+    expires_at_ms: int
+    """By the clock of *host*; of one that has ended, when that was."""
+    host: str
+    pid: int
+    started_ms: int
+    ended_by: str = ""
+    """The job that has ended this one; empty where it ended by itself."""
+
+    def standing(self, now_ms: int) -> Standing:
+        """How the job stands whose newest beat this is."""
+        if self.state is BeatState.ENDED:
+            return Standing.ENDED
+        is_overdue = now_ms > self.expires_at_ms + SKEW_MS
+        return Standing.OVERDUE if is_overdue else Standing.ALIVE
+
+    def is_of(self, other: Beat) -> bool:
+        """Whether both are of one process."""
+        own = (self.host, self.pid, self.started_ms)
+        return own == (other.host, other.pid, other.started_ms)
+
+
+def format_beat(beat: Beat) -> bytes:
+    """The object that a beat is."""
+    fields: dict[str, Any] = {
+        "number": beat.number,
+        "state": beat.state.value,
+        "expiresAtMs": beat.expires_at_ms,
+        "host": beat.host,
+        "pid": beat.pid,
+        "startedMs": beat.started_ms,
+    }
+    if beat.ended_by:
+        fields["endedBy"] = beat.ended_by
+    return fields_bytes(fields)
+
+
+def parse_beat(content: bytes, number: int) -> Beat:
+    """The beat that lies under *number*; what is none is taken for one that never expires."""
+    found: dict[str, Any] = {"endedBy": "", **(read_fields(content) or {})}
+    texts = [found.get(name) for name in ("state", "host", "endedBy")]
+    numbers = [found.get(name) for name in ("expiresAtMs", "pid", "startedMs")]
+    is_sound = (
+        found.get("number") == number
+        and all(isinstance(one, str) and len(one) <= TEXT_MAX for one in texts)
+        and texts[0] in set(BeatState)
+        and all(type(one) is int and 0 <= one <= NEVER_MS for one in numbers)
+    )
+    if not is_sound:
+        return Beat(number, BeatState.RUNNING, NEVER_MS, "unreadable", 0, 0)
+    return Beat(
+        number,
+        BeatState(found["state"]),
+        found["expiresAtMs"],
+        found["host"],
+        found["pid"],
+        found["startedMs"],
+        found["endedBy"],
+    )
+
+
+def read_beat(jobs: JobStore, job_id: str, number: int) -> Beat | None:
+    """One beat; `None` where it is not, or not any more."""
+    content = jobs.read(jobs.beat_key(job_id, number))
+    return None if content is None else parse_beat(content, number)
+
+
+def newest_beat(jobs: JobStore, job_id: str) -> Beat | None:
+    """The beat that counts; `None` for a job that never beat."""
+    folder = jobs.job_key(job_id, "beats/")
+    for _ in range(_LOOKS_MAX):
+        number = jobs.highest(folder)
+        if not number:
+            return None
+        beat = read_beat(jobs, job_id, number)
+        if beat is not None:
+            return beat
+    msg = f"{folder}: what is listed there is gone as soon as it is read"
+    raise StoreUnavailable(msg)
+
+
+def ended_if_overdue(jobs: JobStore, job_id: str, by: str) -> Beat:
+    """
+    The newest beat of a job, which is over where its beats were overdue: *by* then has ended it.
+
+    A job that is over stays so: no beat of its own is written behind its end. A job that has never
+    beaten has nothing to lose, and is ended like one that is overdue.
+    """
+    for _ in range(_LOOKS_MAX):
+        newest, now_ms = newest_beat(jobs, job_id), jobs.now_ms()
+        if newest is not None and newest.standing(now_ms) is not Standing.OVERDUE:
+            return newest
+        before = newest or Beat(0, BeatState.ENDED, now_ms, "unknown", 0, now_ms)
+        end = replace(
+            before,
+            number=before.number + 1,
+            state=BeatState.ENDED,
+            expires_at_ms=now_ms,
+            ended_by=by,
+        )
+        if not jobs.write_once(jobs.beat_key(job_id, end.number), format_beat(end)):
+            continue
+        # The number may have been free because the job has beaten, and removed, a beat of it:
+        # then there is a newer one, and the job is alive.
+        if jobs.highest(jobs.job_key(job_id, "beats/")) == end.number:
+            return end
+    msg = f"job {job_id}: its beats change faster than they can be read"
+    raise StoreUnavailable(msg)

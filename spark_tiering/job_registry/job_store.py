@@ -1,0 +1,190 @@
+"""
+Where jobs keep what they say of themselves: names of objects, and objects written once.
+
+Invariant: an object that was written is never written anew, and whoever is told that it has written
+one may rely on nobody else's lying there.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from rlmm.base.clock import SYSTEM_CLOCK
+from rlmm.errors import InvalidArgument, StoreUnavailable, StoreUnsuitable
+from rlmm.metadata.ids import SegmentId, TopicIdPartition
+from spark_tiering.job_registry.ids import began_ms
+from spark_tiering.layout.object_names import main_key
+from spark_tiering.stores.content import BytesContent
+from spark_tiering.stores.results import (
+    Absent,
+    AlreadyThere,
+    Archived,
+    Conflict,
+    Refusal,
+    Refused,
+    Written,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from rlmm.metadata.ids import Uuid
+    from spark_tiering.stores.protocol import ObjectStore
+    from spark_tiering.stores.results import Listed
+
+FOLDER: Final = "rlmm-jobs/"
+SMALL_BYTES_MAX: Final = 64 * 1024
+"""What is larger is neither a beat nor a claim."""
+
+_WRITES_MAX: Final = 4
+"""How often an object is written of which nobody could say whether it was."""
+
+
+class Topic(NamedTuple):
+    """A topic of the cluster; one that was made anew under the same name is another."""
+
+    name: str
+    topic_id: Uuid
+
+
+class JobStore:
+    """The objects of jobs below one prefix. As its store, for one thread at a time."""
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        prefix: str = "",
+        now_ms: Callable[[], int] = SYSTEM_CLOCK.now_ms,
+    ) -> None:
+        """*prefix* is put before every key as it is; the store stays the caller's to close."""
+        self._store = store
+        self._folder = f"{prefix}{FOLDER}"
+        self.now_ms = now_ms
+
+    # ------------------------------------------------------------------------------- names
+
+    @property
+    def jobs_folder(self) -> str:
+        """What all keys of all jobs begin with."""
+        return f"{self._folder}jobs/"
+
+    def job_key(self, job_id: str, name: str) -> str:
+        """The key of what a job has under *name*; raises `InvalidArgument` for no id of a job."""
+        if began_ms(job_id) is None:
+            msg = f"no job has the id {job_id[:80]!r}"
+            raise InvalidArgument(msg)
+        return f"{self.jobs_folder}{job_id}/{name}"
+
+    def beat_key(self, job_id: str, number: int) -> str:
+        """The key of one beat."""
+        return self.job_key(job_id, f"beats/{number:020d}.json")
+
+    def claims_folder(self, topic: Topic) -> str:
+        """What all keys of claims of a topic begin with; raises for a topic that no broker has."""
+        return f"{self._folder}claims/{_folder_name(topic)}/"
+
+    def claim_key(self, topic: Topic, generation: int) -> str:
+        """The key of one claim."""
+        return f"{self.claims_folder(topic)}{generation:020d}.json"
+
+    @property
+    def all_windows_folder(self) -> str:
+        """What all keys of journals of windows begin with, see `spark_tiering.adopt`."""
+        return f"{self._folder}adopt/"
+
+    def windows_folder(self, topic: Topic) -> str:
+        """What all keys of journals of a topic begin with; raises like `claims_folder`."""
+        return f"{self.all_windows_folder}{_folder_name(topic)}/"
+
+    def window_key(self, topic: Topic, generation: int) -> str:
+        """The key of one journal."""
+        return f"{self.windows_folder(topic)}{generation:020d}.json"
+
+    # ------------------------------------------------------------------------------- objects
+
+    def write_once(self, key: str, content: bytes) -> bool:
+        """
+        Whether *content*, and nothing else, lies under *key* now.
+
+        False where something else was there before. Raises `StoreUnavailable` where nobody can say,
+        and what the store raises: then it may be there, or come to be there later.
+        """
+        for _ in range(_WRITES_MAX):
+            outcome = self._store.put(key, BytesContent(content))
+            if isinstance(outcome, (Written, AlreadyThere)):
+                return True
+            if isinstance(outcome, Conflict):
+                return False
+            if isinstance(outcome, Refused):
+                _raise_refused(key, outcome)
+            # Nobody can say: what lies there now says it, and where nothing does, the same bytes
+            # may be sent again, since the first ones can no longer be others.
+            there = self.read(key, len(content) + 1)
+            if there is not None:
+                return there == content
+        msg = f"{key}: nobody can say whether it was written"
+        raise StoreUnavailable(msg)
+
+    def read(self, key: str, bytes_max: int = SMALL_BYTES_MAX) -> bytes | None:
+        """The object, cut to *bytes_max*; `None` where there is none."""
+        got = self._store.get(key, 0, bytes_max - 1)
+        if isinstance(got, bytes):
+            return got
+        if isinstance(got, Archived):
+            raise StoreUnsuitable(str(got))
+        return None if isinstance(got, Absent) else b""
+
+    def is_there(self, key: str) -> bool:
+        """Whether there is such an object."""
+        return not isinstance(self._store.head(key, is_sum_wanted=False), Absent)
+
+    def list(self, prefix: str) -> Iterator[Listed]:
+        """Every object whose key begins with *prefix*."""
+        return self._store.list(prefix)
+
+    def remove_beat(self, job_id: str, number: int) -> None:
+        """Take away a beat that a later one has replaced: the only thing that is ever removed."""
+        self._store.delete(self.beat_key(job_id, number))
+
+    def highest(self, folder: str) -> int:
+        """The highest number of `<number>.json` in *folder*; 0 where there is none."""
+        numbers = (number_of(one.key, folder, ".json") for one in self.list(folder))
+        return max((number for number in numbers if number is not None), default=0)
+
+
+def _folder_name(topic: Topic) -> str:
+    main_key(SegmentId(TopicIdPartition(topic.topic_id, topic.name, 0), topic.topic_id), 0)
+    return f"{topic.name}-{topic.topic_id}"
+
+
+def number_of(key: str, folder: str, suffix: str) -> int | None:
+    """The number that an object in *folder* has for its name; `None` for another name."""
+    digits = key.removeprefix(folder).removesuffix(suffix)
+    if digits.isascii() and digits.isdigit() and key == f"{folder}{digits}{suffix}":
+        return int(digits)
+    return None
+
+
+def fields_bytes(fields: Mapping[str, Any]) -> bytes:
+    """An object of JSON on one line; equal fields are equal bytes."""
+    line = json.dumps(dict(fields), separators=(",", ":"), ensure_ascii=False)
+    return f"{line}\n".encode()
+
+
+def read_fields(content: bytes | None) -> dict[str, Any] | None:
+    """What an object of JSON says; `None` for what is none, or is not there."""
+    if content is None:
+        return None
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _raise_refused(key: str, refused: Refused) -> None:
+    msg = f"{key} could not be written: {refused}"
+    if refused.reason in (Refusal.KEY, Refusal.TOO_LARGE):
+        raise StoreUnsuitable(msg)
+    raise StoreUnavailable(msg)

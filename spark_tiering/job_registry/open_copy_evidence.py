@@ -1,0 +1,126 @@
+"""
+Who started the copies that are open, as the plans of jobs tell, and what the store has of them.
+
+A job keeps its plan before its first event, so a copy that no plan names is somebody else's. Plans
+are read from the newest job on, until every copy is found: the newest job that has to do with one
+is the one whose standing counts. A plan that names a copy as not ours ends the search for it: who
+made that plan has looked through all that is older.
+
+That a job is overdue is enough here, to plan with. Before anything is done the topics are claimed,
+and then such a job is over for good, or alive again (`spark_tiering.job_registry.claims`).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from rlmm.metadata.ids import SegmentId
+from spark_tiering.copy_plan.document_reading import PlanUnreadable, parse_plan
+from spark_tiering.copy_plan.inputs import Evidence, ObjectsFound, Writer
+from spark_tiering.copy_plan.reasons import LeftOpen
+from spark_tiering.job_registry.heartbeats import Standing, newest_beat
+from spark_tiering.job_registry.job_list import listed_jobs, standing_of
+from spark_tiering.job_registry.records import Records
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.copy_plan.plan import CopyPlan
+    from spark_tiering.job_registry.job_list import JobObjects
+    from spark_tiering.job_registry.job_store import JobStore
+
+    Look = Callable[[SegmentMetadata], ObjectsFound]
+
+_log = logging.getLogger("spark_tiering.jobs.evidence")
+
+CLOCKS_APART_MS: Final = 3_600_000
+"""How far the clocks of the store and of a driver may be apart for a plan to be passed over, whose
+job was over before a copy was started."""
+
+
+def evidence(
+    jobs: JobStore, open_copies: Sequence[SegmentMetadata], own_job_id: str, look: Look
+) -> list[Evidence]:
+    """
+    What is known of each of *open_copies*, in their order.
+
+    *look* says what the store has of one, and is asked only for those that may be touched: of the
+    job *own_job_id*, and of jobs that are over. Raises what it and the store do.
+    """
+    writers = writers_of(jobs, open_copies, own_job_id)
+    return [
+        Evidence(
+            one.id,
+            writer := writers[one.id],
+            look(one) if writer is Writer.ENDED else ObjectsFound.UNKNOWN,
+        )
+        for one in open_copies
+    ]
+
+
+def writers_of(
+    jobs: JobStore, open_copies: Iterable[SegmentMetadata], own_job_id: str
+) -> dict[SegmentId, Writer]:
+    """Who started each copy, or deals with it since."""
+    sought = {one.id: one for one in open_copies}
+    found: dict[SegmentId, Writer] = {}
+    for job in listed_jobs(jobs) if sought else ():
+        if not sought:
+            break
+        if not job.has_plan or _was_over(job, sought.values()):
+            continue
+        ours, foreign = _named_by_job(jobs, job.job_id)
+        writer = None
+        for segment_id in ours & sought.keys():
+            writer = writer or _writer(jobs, job.job_id, own_job_id)
+            found[segment_id] = writer
+            del sought[segment_id]
+        for segment_id in foreign & sought.keys():
+            found[segment_id] = Writer.FOREIGN
+            del sought[segment_id]
+    return found | dict.fromkeys(sought, Writer.FOREIGN)
+
+
+def _was_over(job: JobObjects, sought: Iterable[SegmentMetadata]) -> bool:
+    """Whether the job surely had ended before the last event of every copy that is sought."""
+    seen_ms = job.seen_ms + CLOCKS_APART_MS
+    return job.seen_ms > 0 and all(one.event_timestamp_ms > seen_ms for one in sought)
+
+
+def _named_by_job(jobs: JobStore, job_id: str) -> tuple[set[SegmentId], set[SegmentId]]:
+    """The same of all plans of a job."""
+    all_ours: set[SegmentId] = set()
+    all_foreign: set[SegmentId] = set()
+    for document in Records(jobs, job_id).plans():
+        plan = parse_plan(document)
+        if isinstance(plan, PlanUnreadable):
+            _log.warning("a plan of job %s tells nothing: %s", job_id, plan)
+            continue
+        ours, foreign = _named(plan)
+        all_ours |= ours
+        all_foreign |= foreign
+    return all_ours, all_foreign - all_ours
+
+
+def _named(plan: CopyPlan) -> tuple[set[SegmentId], set[SegmentId]]:
+    """The copies that a plan deals with, and those that it knows to be somebody else's."""
+    ours: set[SegmentId] = set()
+    foreign: set[SegmentId] = set()
+    for one in plan.partitions:
+        ours.update(SegmentId(one.partition, copy.uuid) for copy in one.copies)
+        ours.update(SegmentId(one.partition, end.uuid) for end in one.ends)
+        foreign.update(
+            SegmentId(one.partition, left.uuid)
+            for left in one.left_open
+            if left.reason is LeftOpen.NOT_OURS
+        )
+    return ours, foreign
+
+
+def _writer(jobs: JobStore, job_id: str, own_job_id: str) -> Writer:
+    if job_id == own_job_id:
+        return Writer.ENDED
+    standing = standing_of(newest_beat(jobs, job_id), jobs.now_ms())
+    return Writer.ALIVE if standing is Standing.ALIVE else Writer.ENDED

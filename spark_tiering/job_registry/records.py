@@ -1,0 +1,134 @@
+"""
+What a job leaves about itself: its plan before the first event, receipts as it goes on, a report at
+the end; and the mark by which others ask it to stop.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from rlmm.errors import InvalidArgument, StoreUnsuitable
+from spark_tiering.copy_plan.document import DOCUMENT_BYTES_MAX
+from spark_tiering.job_registry.job_store import fields_bytes, number_of, read_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from spark_tiering.job_registry.job_store import JobStore
+
+PLAN: Final = "plan.json"
+PLANS: Final = "plans/"
+"""Of the second one and all that follow."""
+REPORT: Final = "report.json"
+PAUSE: Final = "pause"
+RECEIPTS: Final = "receipts/"
+RECEIPTS_SUFFIX: Final = ".jsonl"
+BYTES_MAX: Final = DOCUMENT_BYTES_MAX
+"""Of one plan, report or object of receipts."""
+
+
+class Records:
+    """The records of one job. Only the job itself writes them, but for the mark."""
+
+    def __init__(self, jobs: JobStore, job_id: str) -> None:
+        self.job_id = job_id
+        self._jobs = jobs
+        self._plans = 0
+        self._receipts = 0
+
+    # ------------------------------------------------------------------------------- the plan
+
+    def write_plan(self, document: bytes) -> None:
+        """Keep the plan; before the first event, so that what is left open can be told to be ours.
+
+        Raises `InvalidArgument` where the job has another plan already.
+        """
+        self._write(PLAN, document)
+        self._plans = 1
+
+    def add_plan(self, document: bytes) -> None:
+        """The same for a job that plans again and again: each plan before its own first event."""
+        if not self._plans:
+            self.write_plan(document)
+            return
+        number = self._plans + 1
+        self._write(f"{PLANS}{number:08d}.json", document)
+        self._plans = number
+
+    def plan(self) -> bytes | None:
+        """The document of the first; `None` where there is none (yet)."""
+        return self._jobs.read(self._jobs.job_key(self.job_id, PLAN), BYTES_MAX)
+
+    def plans(self) -> Iterator[bytes]:
+        """The documents of all plans, in order."""
+        first = self.plan()
+        if first is None:
+            return
+        yield first
+        folder = self._jobs.job_key(self.job_id, PLANS)
+        numbered = (number_of(one.key, folder, ".json") for one in self._jobs.list(folder))
+        for number in sorted(number for number in numbered if number is not None):
+            key = f"{folder}{number:08d}.json"
+            yield self._jobs.read(key, BYTES_MAX) or b""
+
+    # ------------------------------------------------------------------------------- receipts
+
+    def add_receipts(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Keep *rows* as one more object of receipts; nothing where there is none."""
+        content = b"".join(map(fields_bytes, rows))
+        if not content:
+            return
+        number = self._receipts + 1
+        self._write(f"{RECEIPTS}{number:08d}{RECEIPTS_SUFFIX}", content)
+        self._receipts = number
+
+    def receipts(self) -> Iterator[dict[str, Any]]:
+        """Every receipt, in the order in which they were kept. Raises `StoreUnsuitable`."""
+        folder = self._jobs.job_key(self.job_id, RECEIPTS)
+        numbered = (number_of(one.key, folder, RECEIPTS_SUFFIX) for one in self._jobs.list(folder))
+        for number in sorted(number for number in numbered if number is not None):
+            key = f"{folder}{number:08d}{RECEIPTS_SUFFIX}"
+            for at, line in enumerate((self._jobs.read(key, BYTES_MAX) or b"").splitlines(), 1):
+                row = read_fields(line)
+                if row is None:
+                    msg = f"{key}: line {at} is no receipt"
+                    raise StoreUnsuitable(msg)
+                yield row
+
+    # ------------------------------------------------------------------------------- the report
+
+    def write_report(self, document: Mapping[str, Any]) -> None:
+        """Keep the report; the last thing that a job writes but for its last beat."""
+        text = json.dumps(dict(document), ensure_ascii=False, indent=1)
+        self._write(REPORT, f"{text}\n".encode())
+
+    def report(self) -> dict[str, Any] | None:
+        """The report; `None` where there is none (yet), or none that can be read."""
+        return read_fields(self._jobs.read(self._jobs.job_key(self.job_id, REPORT), BYTES_MAX))
+
+    # ------------------------------------------------------------------------------- stopping
+
+    @property
+    def pause_key(self) -> str:
+        """Where the mark lies."""
+        return self._jobs.job_key(self.job_id, PAUSE)
+
+    def ask_to_stop(self, by: str) -> None:
+        """Ask the job to stop between segments, whoever runs it; *by* says who asks."""
+        content = fields_bytes({"by": by, "atMs": self._jobs.now_ms()})
+        # Where somebody has asked already, that is enough.
+        self._jobs.write_once(self.pause_key, content)
+
+    def is_asked_to_stop(self) -> bool:
+        """Whether anybody has asked."""
+        return self._jobs.is_there(self.pause_key)
+
+    def _write(self, name: str, content: bytes) -> None:
+        key = self._jobs.job_key(self.job_id, name)
+        if len(content) > BYTES_MAX:
+            msg = f"{key}: {len(content)} bytes, at most {BYTES_MAX}"
+            raise InvalidArgument(msg)
+        if not self._jobs.write_once(key, content):
+            msg = f"{key} is there already, and it is another one"
+            raise InvalidArgument(msg)

@@ -1,0 +1,107 @@
+"""
+What the cluster says of topics and offsets, where the metadata is its own. I/O.
+
+A topic that our rights hide looks like one that is gone, and an archive outlives the topics that it
+was made of: neither proves anything, so neither is taken for an answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from rlmm.inspection.cluster_facts import PartitionOffsets
+from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
+from spark_tiering.maintenance.audit.segment_facts import Standing
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from rlmm.log.protocol import LogIdentity
+    from rlmm.metadata.ids import TopicIdPartition, Uuid
+    from spark_tiering.maintenance.tier import Tier, TierTopics
+
+NOT_ASKED: Final = "no cluster was asked: --bootstrap-server names it"
+_AT_ONCE: Final = 2_000
+"""Partitions whose offsets are asked for in one call."""
+
+
+@dataclass
+class ClusterFacts:
+    """What was told. *note* says why nobody was asked, empty where somebody was."""
+
+    note: str = ""
+    ids: frozenset[Uuid] = frozenset()
+    """Of every topic that was shown to us."""
+    hidden: frozenset[str] = frozenset()
+    """Names of topics that we may not see."""
+    offsets: dict[TopicIdPartition, PartitionOffsets] = field(default_factory=dict)
+
+    @property
+    def is_of_archive(self) -> bool:
+        """Whether the metadata is not a cluster's own: an archive may have gaps by design."""
+        return self.note not in ("", NOT_ASKED)
+
+    def standing(self, partition: TopicIdPartition) -> Standing:
+        """What is known of its topic id."""
+        if self.note or partition.topic in self.hidden:
+            return Standing.NOT_ASKED
+        return Standing.KNOWN if partition.topic_id in self.ids else Standing.UNKNOWN
+
+    def log_start(self, partition: TopicIdPartition) -> int | None:
+        """The first offset of its log, None where nobody tells."""
+        found = self.offsets.get(partition)
+        return None if found is None else found.earliest
+
+
+def own_cluster(tier: Tier, identity: LogIdentity) -> TierTopics | str:
+    """The cluster whose metadata has this identity, or why none can be asked."""
+    if tier.request.embedded is not None:
+        return "the metadata is an archive's own: what the cluster keeps says nothing of it"
+    cluster = tier.cluster
+    if cluster is None:
+        return NOT_ASKED
+    theirs = identity.cluster_id
+    if theirs != UNKNOWN_CLUSTER_ID and theirs != cluster.cluster_id():
+        return f"the metadata is of cluster {theirs}, and {cluster.cluster_id()} was named"
+    return cluster
+
+
+def ask_offsets(
+    cluster: TierTopics | str, partitions: Collection[TopicIdPartition]
+) -> dict[TopicIdPartition, PartitionOffsets]:
+    """The ends of each, as far as they are told."""
+    if isinstance(cluster, str):
+        return {}
+    found: dict[TopicIdPartition, PartitionOffsets] = {}
+    wanted = list(partitions)
+    for first in range(0, len(wanted), _AT_ONCE):
+        found |= cluster.offsets(wanted[first : first + _AT_ONCE])
+    return found
+
+
+def ask_cluster(
+    cluster: TierTopics | str,
+    partitions: Iterable[TopicIdPartition],
+    before: dict[TopicIdPartition, PartitionOffsets] | None = None,
+) -> ClusterFacts:
+    """
+    Which topics there are, and the ends of those of *partitions* that belong to them.
+
+    *before* are their ends before the metadata was read. The local log begins where it began then:
+    what was copied and deleted locally since is not in that metadata.
+    """
+    if isinstance(cluster, str):
+        return ClusterFacts(cluster)
+    wanted = list(partitions)
+    ids = frozenset(one.topic_id for one in cluster.topics().values())
+    unknown = {one.topic for one in wanted if one.topic_id not in ids}
+    rights = cluster.rights(sorted(unknown)).on_topic if unknown else {}
+    hidden = frozenset(name for name in unknown if rights.get(name) == frozenset())
+    offsets = ask_offsets(cluster, [one for one in wanted if one.topic_id in ids])
+    if before is not None:
+        for partition, found in offsets.items():
+            earlier = before.get(partition)
+            local = None if earlier is None else earlier.earliest_local
+            offsets[partition] = PartitionOffsets(earliest=found.earliest, earliest_local=local)
+    return ClusterFacts("", ids, hidden, offsets)

@@ -1,0 +1,159 @@
+"""
+The verdict on the objects of one segment, from what the store has, what the metadata says of it,
+and what metadata and cluster say of its partition. Pure.
+
+Who calls has looked into the store first and read the metadata after that: so whatever was written
+in between is known to the metadata, or younger than any age that counts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.maintenance.audit.segment_facts import NOT_TOLD, Standing
+from spark_tiering.maintenance.audit.verdicts import Proof, SetVerdict
+from spark_tiering.store_listing.key_names import KINDS, LOG
+from spark_tiering.stores.s3_settings import ARCHIVE_CLASSES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spark_tiering.layout.object_names import ObjectKind
+    from spark_tiering.maintenance.audit.segment_facts import PartitionFacts, SegmentFact
+    from spark_tiering.maintenance.audit.verdicts import Rules
+    from spark_tiering.store_listing.sets import ObjectSet
+
+_STARTED = SegmentState.COPY_SEGMENT_STARTED
+_FINISHED = SegmentState.COPY_SEGMENT_FINISHED
+
+
+class JudgedSet(NamedTuple):
+    """The verdict on one set of objects."""
+
+    objects: ObjectSet
+    verdict: SetVerdict
+    why: str
+    proof: Proof | None = None
+
+
+class Judged(NamedTuple):
+    """All that is said of one segment id."""
+
+    sets: list[JudgedSet]
+    missing: tuple[ObjectKind, ...] = ()
+    """Of a finished segment: what the store should have and does not."""
+    length: str = ""
+    """Of a finished segment: that its objects are longer or shorter than was told."""
+    archived: tuple[str, ...] = ()
+    """Of a finished segment: storage classes in which nobody can read it."""
+    is_overdue: bool = False
+    """Its copy, or its deletion, was begun long ago and is not finished."""
+    is_elsewhere: bool = False
+    """Its objects are named by another offset, and none by its own."""
+    is_under_old_prefix: bool = False
+    """Whoever reads under the current prefix does not find it."""
+
+
+def judge(
+    fact: SegmentFact | None, sets: Sequence[ObjectSet], facts: PartitionFacts, rules: Rules
+) -> Judged:
+    """What one segment id and its objects are, which all are of one partition."""
+    if fact is None:
+        return Judged([_unknown(one, facts, rules) for one in sets])
+    own = [one for one in sets if one.start_offset == fact.start_offset]
+    own.sort(key=lambda one: (not one.is_whole, one.prefix))
+    strangers = [
+        JudgedSet(one, SetVerdict.DUPLICATE, f"the metadata says offset {fact.start_offset}")
+        for one in sets
+        if one.start_offset != fact.start_offset
+    ]
+    seconds = [JudgedSet(one, SetVerdict.DUPLICATE, "under another prefix") for one in own[1:]]
+    main = own[0] if own else None
+    judged = _known(fact, main, facts, rules)
+    is_elsewhere = bool(strangers) and main is None and fact.state is _FINISHED
+    return judged._replace(
+        sets=[*judged.sets, *seconds, *strangers],
+        is_elsewhere=is_elsewhere,
+        is_under_old_prefix=main is not None and main.prefix != 0 and fact.state is _FINISHED,
+    )
+
+
+def _known(
+    fact: SegmentFact, main: ObjectSet | None, facts: PartitionFacts, rules: Rules
+) -> Judged:
+    is_overdue = rules.is_old(max(fact.event_ms, main.modified_ms if main else fact.event_ms))
+    if facts.is_ending:
+        why = "its topic id is not known to the cluster any more"
+        if facts.delete_state is not None:
+            why = "the deletion of its partition has begun"
+        return Judged(_set(main, SetVerdict.AWAITING_DELETE, why))
+    if fact.state is _FINISHED:
+        return _finished(fact, main, rules)
+    if fact.state is _STARTED:
+        if not is_overdue:
+            return Judged(_set(main, SetVerdict.IN_FLIGHT, "its copy is open"))
+        why = "its copy was begun long ago and never finished"
+        return Judged(_set(main, SetVerdict.LEFTOVER, why), is_overdue=True)
+    why = "its deletion has begun"
+    return Judged(_set(main, SetVerdict.AWAITING_DELETE, why), is_overdue=is_overdue)
+
+
+def _finished(fact: SegmentFact, main: ObjectSet | None, rules: Rules) -> Judged:
+    lacking = tuple(main.lacking) if main is not None else KINDS
+    if lacking and not rules.was_there(fact.event_ms):
+        return Judged(_set(main, SetVerdict.IN_FLIGHT, "finished since the inventory was made"))
+    sets = _set(main, SetVerdict.REFERENCED, "a finished segment has them")
+    if main is None:
+        return Judged(sets, missing=lacking)
+    log = main.objects.get(LOG)
+    length = ""
+    if log is not None and log.size_bytes == 0 < fact.size_bytes:
+        length = f"the log is empty, and the metadata says {fact.size_bytes} bytes"
+    elif not lacking and fact.stored_bytes not in (NOT_TOLD, main.size_bytes):
+        length = f"{main.size_bytes} bytes are there, and the metadata says {fact.stored_bytes}"
+    classes = {one.storage_class for one in main.objects.values()}
+    return Judged(sets, lacking, length, tuple(sorted(classes & ARCHIVE_CLASSES)))
+
+
+def _set(main: ObjectSet | None, verdict: SetVerdict, why: str) -> list[JudgedSet]:
+    return [] if main is None else [JudgedSet(main, verdict, why)]
+
+
+def _unknown(one: ObjectSet, facts: PartitionFacts, rules: Rules) -> JudgedSet:
+    if not rules.is_old(one.modified_ms):
+        return JudgedSet(one, SetVerdict.IN_FLIGHT, "no metadata knows of it yet, and it is young")
+    proof = proof_of(one.start_offset, facts)
+    if proof is None:
+        return JudgedSet(one, SetVerdict.UNPROVEN, "no metadata knows of it, and nothing says why")
+    return JudgedSet(one, SetVerdict.ORPHAN, why_orphan(proof, facts), proof)
+
+
+def proof_of(start_offset: int, facts: PartitionFacts) -> Proof | None:
+    """
+    Why nobody has a use for objects of an unknown segment that begins there; None where that is not
+    proved. Where it is `BELOW_LOG_START` its end has to be known, too, see `ends_below`.
+    """
+    if facts.delete_state is not None:
+        return Proof.PARTITION_DELETED
+    if facts.cluster is Standing.UNKNOWN:
+        return Proof.TOPIC_DELETED if facts.is_topic_known else Proof.TOPIC_UNKNOWN
+    if facts.log_start is not None and start_offset < facts.log_start:
+        return Proof.BELOW_LOG_START
+    return None
+
+
+def ends_below(last_offset: int | None, facts: PartitionFacts) -> bool:
+    """Whether a segment, whole or with an end that nobody knows, lies below the log start."""
+    return last_offset is None or (facts.log_start is not None and last_offset < facts.log_start)
+
+
+def why_orphan(proof: Proof, facts: PartitionFacts) -> str:
+    """The proof in words."""
+    return {
+        Proof.SEGMENT_DELETED: "the metadata has the end of its deletion",
+        Proof.PARTITION_DELETED: "the metadata has the deletion of its partition",
+        Proof.BELOW_LOG_START: f"it lies below the log start {facts.log_start}",
+        Proof.TOPIC_DELETED: "the metadata had its topic id, the cluster does not know it any more",
+        Proof.TOPIC_UNKNOWN: "neither cluster nor metadata knows its topic id",
+    }[proof]

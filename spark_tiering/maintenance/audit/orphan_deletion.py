@@ -1,0 +1,255 @@
+"""
+Orphans deleted, each after its proof was looked at once more in the metadata as it is now. I/O.
+
+Invariant: nothing is deleted that the metadata, read after this was asked for, knows; nothing that
+is younger than asked; nothing whose proof does not hold any more.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from rlmm.errors import ConfigError, StoreError
+from spark_tiering.executor.object_deletion import delete_objects
+from spark_tiering.layout.object_names import object_keys
+from spark_tiering.maintenance.audit.cluster_facts import ask_cluster, own_cluster
+from spark_tiering.maintenance.audit.finished_deletions import AT_ONCE_MAX, find_deleted
+from spark_tiering.maintenance.audit.object_set_verdict import proof_of
+from spark_tiering.maintenance.audit.progress import AuditMeter
+from spark_tiering.maintenance.audit.recheck import States
+from spark_tiering.maintenance.audit.segment_facts import PartitionFacts
+from spark_tiering.maintenance.audit.shard_join import look_again
+from spark_tiering.maintenance.audit.verdicts import Proof, SetVerdict
+from spark_tiering.stores.results import Absent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+    from rlmm.metadata.ids import SegmentId, TopicIdPartition
+    from spark_tiering.maintenance.audit.cluster_facts import ClusterFacts
+    from spark_tiering.maintenance.audit.unknown_sets import Loose
+    from spark_tiering.maintenance.audit.verdicts import Rules
+    from spark_tiering.maintenance.tier import Tier, TierMoment
+
+BATCH: Final = 50
+"""Before so many are deleted the metadata is read anew."""
+LINES_MAX: Final = 20
+MOST: Final = 10_000
+"""Of one run, unless more is said."""
+
+
+class Fate(StrEnum):
+    """What became of an orphan. A closed list."""
+
+    DELETED = "deleted"
+    GONE = "gone"
+    """Somebody had deleted it already: success."""
+    WOULD_GO = "would-go"
+    """It would be deleted; this was a dry run."""
+    KEPT = "kept"
+    """Its proof does not hold any more, or is not one that was named."""
+    FAILED = "failed"
+    """The store refused; some of its objects may be gone. It is to be repeated."""
+
+
+class Receipt(NamedTuple):
+    """What became of one set of objects."""
+
+    orphan: Loose
+    fate: Fate
+    detail: str = ""
+
+    def document(self) -> dict[str, Any]:
+        """As a row for programs."""
+        one = self.orphan
+        return {
+            "topic": one.partition.topic,
+            "topicId": str(one.partition.topic_id),
+            "partition": one.partition.partition,
+            "id": str(one.uuid),
+            "start": one.start_offset,
+            "prefix": one.prefix,
+            "objects": [kind.value for kind in one.kinds],
+            "bytes": one.size_bytes,
+            "proof": None if one.proof is None else one.proof.value,
+            "fate": self.fate.value,
+            "detail": self.detail,
+        }
+
+    def line(self) -> str:
+        """For people."""
+        one = self.orphan
+        said = f": {self.detail}" if self.detail else ""
+        return f"  {self.fate.value}: {one.main}, {len(one.kinds)} objects{said}"
+
+
+@dataclass(slots=True)
+class Deletions:
+    """What became of all of them."""
+
+    is_dry: bool
+    receipts: list[Receipt] = field(default_factory=list)
+    left: int = 0
+    """Orphans behind the most that were to be deleted."""
+    stopped: str = ""
+
+    @property
+    def counts(self) -> Counter[Fate]:
+        """How many have each fate."""
+        return Counter(one.fate for one in self.receipts)
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether every orphan is gone."""
+        fine = {Fate.DELETED, Fate.GONE}
+        return not self.left and not self.stopped and set(self.counts) <= fine
+
+    def document(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "isDryRun": self.is_dry,
+            "fates": {fate.value: count for fate, count in sorted(self.counts.items())},
+            "bytesDeleted": self._bytes(Fate.DELETED),
+            "left": self.left,
+            "stopped": self.stopped,
+            "orphans": [one.document() for one in self.receipts],
+        }
+
+    def lines(self) -> Iterator[str]:
+        """For people; every deletion is a line."""
+        counts = ", ".join(f"{count} {fate.value}" for fate, count in sorted(self.counts.items()))
+        yield f"orphans: {counts or 'none'}"
+        for fate in Fate:
+            told = [one for one in self.receipts if one.fate is fate]
+            most = len(told) if fate in (Fate.DELETED, Fate.FAILED) else LINES_MAX
+            yield from (one.line() for one in told[:most])
+            if len(told) > most:
+                yield f"  ... and {len(told) - most} more {fate.value}"
+        if self.left:
+            yield f"  {self.left} are left: --max-delete allows no more"
+        if self.stopped:
+            yield f"  stopped: {self.stopped}"
+
+    def _bytes(self, fate: Fate) -> int:
+        return sum(one.orphan.size_bytes for one in self.receipts if one.fate is fate)
+
+
+def require_deletable(tier: Tier) -> None:
+    """Raise `ConfigError` where the metadata that is read cannot be the one of now."""
+    source = tier.request.source
+    if tier.request.embedded is None and source is not None and source.log_dirs:
+        msg = "copied folders are not the metadata as it is now: nothing is deleted by them; name "
+        msg += "--sidecar, --bootstrap-server or --embedded"
+        raise ConfigError(msg)
+
+
+class Deleting:
+    """Goes through orphans, a small batch after the other."""
+
+    def __init__(
+        self,
+        tier: Tier,
+        rules: Rules,
+        *,
+        proofs: Collection[Proof],
+        is_dry: bool,
+        most: int = MOST,
+        why_stop: Callable[[], str] = lambda: "",
+        meter: AuditMeter | None = None,
+    ) -> None:
+        self._meter = meter or AuditMeter()
+        self._tier = tier
+        self._rules = rules
+        self._proofs = frozenset(proofs)
+        self._most = most
+        self._why_stop = why_stop
+        self._deleted: set[SegmentId] = set()
+        self._done = Deletions(is_dry)
+
+    def run(self, orphans: Callable[[], Iterable[Loose]]) -> Deletions:
+        """*orphans* gives them from the first one on, each time that it is called."""
+        wanted = (one.id for one in orphans() if one.proof is Proof.SEGMENT_DELETED)
+        self._deleted = find_deleted(self._tier, set(islice(wanted, AT_ONCE_MAX)))
+        waiting = iter(orphans())
+        taken = 0
+        while batch := list(islice(waiting, min(BATCH, self._most - taken))):
+            self._done.stopped = self._why_stop()
+            if self._done.stopped:
+                return self._done
+            taken += len(batch)
+            self._batch(batch)
+        self._done.left = sum(1 for _ in waiting)
+        return self._done
+
+    def _batch(self, batch: Sequence[Loose]) -> None:
+        moment = self._tier.moment()
+        asked = own_cluster(self._tier, moment.identity)
+        now = _Now(moment, ask_cluster(asked, {one.partition for one in batch}))
+        for one in batch:
+            try:
+                fate, detail = self._one(one, now)
+            except StoreError as error:
+                fate, detail = Fate.FAILED, str(error)
+            self._done.receipts.append(Receipt(one, fate, detail))
+            self._meter.dealt(is_kept=fate in (Fate.KEPT, Fate.FAILED))
+
+    def _one(self, one: Loose, now: _Now) -> tuple[Fate, str]:
+        why = self._why_kept(one, now)
+        if why:
+            return Fate.KEPT, why
+        store = self._tier.store
+        keys = object_keys(one.id, one.start_offset, one.prefix)
+        found = {kind: store.head(key, is_sum_wanted=False) for kind, key in keys.items()}
+        there = {kind: facts for kind, facts in found.items() if not isinstance(facts, Absent)}
+        if not there:
+            return Fate.GONE, ""
+        if set(there) - set(one.kinds):
+            return Fate.KEPT, "objects were written since it was looked at"
+        if not all(self._rules.is_old(facts.modified_ms) for facts in there.values()):
+            return Fate.KEPT, "an object was written too lately"
+        seen = one._replace(kinds=tuple(kind for kind in keys if kind in there))
+        looked = look_again(store, seen, now.facts(one.partition))
+        if looked is None:
+            return Fate.GONE, ""
+        if looked.verdict is not SetVerdict.ORPHAN:
+            return Fate.KEPT, looked.why
+        if self._done.is_dry:
+            return Fate.WOULD_GO, one.why
+        ended = delete_objects(store, one.id, one.start_offset, one.prefix)
+        return (Fate.DELETED if ended.is_done else Fate.FAILED), ended.detail
+
+    def _why_kept(self, one: Loose, now: _Now) -> str:
+        """Why it may not be deleted, by the metadata and the cluster as they are now."""
+        if one.proof is None or one.proof not in self._proofs:
+            return f"its proof is {one.proof}, and that is not one of those named: --proof"
+        if now.states.segment(one.id) is not None:
+            return "the metadata knows it now"
+        if one.proof is Proof.SEGMENT_DELETED:
+            return "" if one.id in self._deleted else "the end of its deletion is not found"
+        found = proof_of(one.start_offset, now.facts(one.partition))
+        return "" if found is one.proof else f"its proof was {one.proof}, and is now {found}"
+
+
+class _Now:
+    """Metadata and cluster as they are for one batch."""
+
+    def __init__(self, moment: TierMoment, cluster: ClusterFacts) -> None:
+        self.states = States(moment)
+        self._cluster = cluster
+        known = moment.partitions()
+        self._ids = {(one.partition.topic, one.partition.topic_id) for one in known}
+
+    def facts(self, partition: TopicIdPartition) -> PartitionFacts:
+        """What is known of a partition."""
+        shard = self.states.shard(partition)
+        delete = None if shard is None else shard.partition_delete(partition)
+        return PartitionFacts(
+            is_topic_known=(partition.topic, partition.topic_id) in self._ids,
+            delete_state=None if delete is None else int(delete.state),
+            cluster=self._cluster.standing(partition),
+            log_start=self._cluster.log_start(partition),
+        )

@@ -1,0 +1,191 @@
+"""
+Last what could only be told with the metadata as it is by now: what is missing, and what no
+metadata knows of. What was deleted meanwhile is neither. I/O.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from rlmm.errors import RlmmError, UnknownPartition
+from rlmm.findings import tier_findings as kinds
+from rlmm.findings.finding import of_partition
+from rlmm.metadata.ids import TopicIdPartition, Uuid
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.layout.object_names import ObjectKind
+from spark_tiering.maintenance.audit.finished_deletions import AT_ONCE_MAX, find_deleted
+from spark_tiering.maintenance.audit.object_set_verdict import why_orphan
+from spark_tiering.maintenance.audit.segment_facts import SegmentFact
+from spark_tiering.maintenance.audit.shard_join import Amount, Findings, Missing, segment_finding
+from spark_tiering.maintenance.audit.unknown_sets import format_loose, parse_loose
+from spark_tiering.maintenance.audit.verdicts import Proof, SetVerdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+    from typing import TextIO
+
+    from rlmm.findings.finding import Finding
+    from rlmm.metadata.ids import SegmentId
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.metadata.shard import Shard
+    from spark_tiering.maintenance.audit.metadata_shards import Known
+    from spark_tiering.maintenance.audit.topic_sums import Topics
+    from spark_tiering.maintenance.audit.unknown_sets import Loose
+    from spark_tiering.maintenance.tier import Tier, TierMoment
+
+AT_ONCE: Final = 10_000
+
+
+class States:
+    """Segments as the metadata has them at a moment, a partition at a time."""
+
+    def __init__(self, moment: TierMoment) -> None:
+        self._moment = moment
+        self._states: dict[TopicIdPartition, Shard | None] = {}
+
+    def shard(self, partition: TopicIdPartition) -> Shard | None:
+        """All of a partition; None where nothing was ever stored of it."""
+        if partition not in self._states:
+            # What is asked about comes by partition: the ones before are not asked for again.
+            if len(self._states) >= 8:
+                self._states.clear()
+            try:
+                self._states[partition] = self._moment.state(partition)
+            except UnknownPartition:
+                self._states[partition] = None
+        return self._states[partition]
+
+    def segment(self, segment_id: SegmentId) -> SegmentMetadata | None:
+        """The segment, None where there is none."""
+        shard = self.shard(segment_id.partition)
+        return None if shard is None else shard.segment(segment_id)
+
+
+# ----------------------------------------------------------------------------------- missing
+
+
+def format_missing(one: Missing) -> str:
+    """As a line, to wait on disk."""
+    fact = one.fact
+    partition = fact.partition
+    fields = [
+        partition.topic, str(partition.topic_id), partition.partition, fact.uuid.hex(),
+        fact.start_offset, fact.last_offset, fact.event_ms, fact.size_bytes, list(one.kinds),
+    ]  # fmt: skip
+    return json.dumps(fields) + "\n"
+
+
+def _parse_missing(line: str) -> Missing:
+    said: list[Any] = json.loads(line)
+    topic, topic_id, number, uuid, start, last, event_ms, size, lacking = said
+    partition = TopicIdPartition(Uuid.parse(topic_id), topic, number)
+    finished = SegmentState.COPY_SEGMENT_FINISHED
+    fact = SegmentFact(partition, bytes.fromhex(uuid), start, last, finished, event_ms, size, -1)
+    return Missing(fact, tuple(ObjectKind(kind) for kind in lacking))
+
+
+def settle_missing(tier: Tier, file: Path, findings: Findings) -> int:
+    """
+    Tell of every segment that lacks objects, and that the metadata still means; how many it does
+    not mean any more.
+    """
+    gone = 0
+    with file.open() as lines:
+        for batch in _batches(lines):
+            states = States(tier.moment())
+            for line in sorted(batch):
+                one = _parse_missing(line)
+                now = states.segment(one.fact.id)
+                if now is None or now.state is not SegmentState.COPY_SEGMENT_FINISHED:
+                    gone += 1
+                    continue
+                lacking = ", ".join(one.kinds)
+                findings.add(
+                    segment_finding(
+                        kinds.OBJECT_MISSING, one.fact, f"without {lacking}", objects=lacking
+                    )
+                )
+    return gone
+
+
+def _batches(lines: Iterable[str]) -> Iterator[list[str]]:
+    said = iter(lines)
+    while batch := list(islice(said, AT_ONCE)):
+        yield batch
+
+
+# ------------------------------------------------------------------------------------- loose
+
+
+class LooseEnds:
+    """Sets that no metadata knows of, from the file in which they wait."""
+
+    def __init__(self, tier: Tier, known: Known, file: Path, why_stop: Callable[[], str]) -> None:
+        self._tier = tier
+        self._known = known
+        self._file = file
+        self._why_stop = why_stop
+        self.notes: list[str] = []
+
+    def settle(self, topics: Topics, findings: Findings, orphans: TextIO) -> int:
+        """Judge each, count it, and write orphans down; how many of these there are."""
+        deleted = self._deleted()
+        count = 0
+        with self._file.open() as lines:
+            for line in lines:
+                one = parse_loose(line)
+                if one.verdict is SetVerdict.UNPROVEN and one.id in deleted:
+                    proof = Proof.SEGMENT_DELETED
+                    why = why_orphan(proof, self._known.facts(one.partition))
+                    one = one._replace(verdict=SetVerdict.ORPHAN, proof=proof, why=why)
+                amount = Amount(1, len(one.kinds), one.size_bytes)
+                topic = topics[one.partition.topic, str(one.partition.topic_id)]
+                topic.add_amount(one.verdict, amount)
+                findings.add(_finding(one))
+                if one.verdict is SetVerdict.ORPHAN:
+                    count += 1
+                    orphans.write(format_loose(one))
+        return count
+
+    def _deleted(self) -> set[SegmentId]:
+        """Those whose deletion the log of the metadata has."""
+        with self._file.open() as lines:
+            parsed = (parse_loose(line) for line in lines)
+            ids = (one.id for one in parsed if one.verdict is SetVerdict.UNPROVEN)
+            wanted = set(islice(ids, AT_ONCE_MAX))
+            if next(ids, None) is not None:
+                self.notes.append(
+                    f"of more than {AT_ONCE_MAX} segments that no metadata knows the first ones "
+                    "were looked for in the log of the metadata"
+                )
+        try:
+            return find_deleted(self._tier, wanted, self._why_stop)
+        except RlmmError as error:
+            self.notes.append(f"the log of the metadata could not be looked through: {error}")
+            return set()
+
+
+def _finding(one: Loose) -> Finding:
+    lacks_manifest = ObjectKind.MANIFEST not in one.kinds
+    kind = kinds.UNREFERENCED
+    if one.verdict is SetVerdict.ORPHAN:
+        kind = kinds.ORPHAN
+    elif lacks_manifest:
+        kind = kinds.INCOMPLETE_SET
+    objects = ", ".join(one.kinds)
+    return of_partition(
+        kind,
+        one.partition,
+        f"segment {one.uuid} at offset {one.start_offset}: {objects}, {one.size_bytes} bytes: "
+        f"{one.why}",
+        id=str(one.uuid),
+        start=one.start_offset,
+        prefix=one.prefix,
+        objects=objects,
+        bytes=one.size_bytes,
+        modified_ms=one.modified_ms,
+        proof=None if one.proof is None else one.proof.value,
+    )

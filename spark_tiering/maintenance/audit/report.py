@@ -1,0 +1,250 @@
+"""What an audit saw: as values, as lines for people, and as a JSON document. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from rlmm.base.time_text import moment_text
+from rlmm.findings import tier_findings as kinds
+from rlmm.findings.finding import Severity
+from spark_tiering.copy_plan.summary import size_text
+from spark_tiering.maintenance.audit.shard_join import Amount, Findings
+from spark_tiering.maintenance.audit.topic_sums import cost
+from spark_tiering.maintenance.audit.verdicts import Overall, SetVerdict
+from spark_tiering.store_listing.key_names import OtherKey
+from spark_tiering.store_listing.listing_tasks import Others
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rlmm.findings.finding import Kind
+    from spark_tiering.maintenance.audit.orphan_deletion import Deletions
+    from spark_tiering.maintenance.audit.topic_sums import TopicSums
+
+FORMAT: Final = "rlmm-tier-audit"
+VERSION: Final = 1
+LINES_MAX: Final = 20
+HARMLESS: Final = (kinds.OBJECT_ARCHIVED, kinds.EXTENT_OVERLAP)
+"""Warnings that say nothing of leftovers: data that is asleep, and what leaders copied twice."""
+OF_KEYS: Final = {
+    OtherKey.UNKNOWN: SetVerdict.UNKNOWN_KEY,
+    OtherKey.LOCAL_TIERED: SetVerdict.UNKNOWN_LAYOUT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OpenUploads:
+    """Uploads that nobody has completed; *why* says what kept us from looking."""
+
+    count: int = 0
+    old: int = 0
+    examples: tuple[str, ...] = ()
+    why: str = ""
+
+
+@dataclass(slots=True)
+class AuditReport:
+    """What an audit saw; *notes* say what was not looked at, and why."""
+
+    source: str
+    """What told of the objects: a listing, or an inventory with its date."""
+    store: str
+    prefixes: tuple[str, ...]
+    began_ms: int
+    seen_ms: int
+    is_archive: bool
+    """The metadata is not a cluster's own: it may have gaps by design."""
+    price: float | None = None
+    ended_ms: int = 0
+    objects: int = 0
+    topics: list[TopicSums] = field(default_factory=list)
+    findings: Findings = field(default_factory=Findings)
+    others: dict[OtherKey, Others] = field(default_factory=dict)
+    noncurrent: Others = field(default_factory=Others)
+    uploads: OpenUploads = field(default_factory=OpenUploads)
+    notes: list[str] = field(default_factory=list)
+    stopped: str = ""
+    orphans_file: str = ""
+    deletions: Deletions | None = None
+
+    # ------------------------------------------------------------------------------ verdict
+
+    @property
+    def overall(self) -> Overall:
+        """The verdict on the whole."""
+        return self._overall([kind for kind, count in self.findings.counts.items() if count])
+
+    def _overall(self, counted: list[Kind]) -> Overall:
+        if self.is_archive:
+            counted = [kind for kind in counted if kind is not kinds.EXTENT_GAP]
+        if any(kind.severity is Severity.ERROR for kind in counted):
+            return Overall.CORRUPT
+        if self.stopped:
+            return Overall.UNFINISHED
+        is_left = any(
+            kind.severity is Severity.WARNING and kind not in HARMLESS for kind in counted
+        )
+        if is_left or any(self.others.get(one) for one in OF_KEYS):
+            return Overall.DIRTY
+        return Overall.CLEAN
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether nobody has to look at anything: what was deleted is no orphan any more."""
+        counted = [kind for kind, count in self.findings.counts.items() if count]
+        if self.deletions is not None:
+            if not self.deletions.is_fine:
+                return False
+            counted = [kind for kind in counted if kind is not kinds.ORPHAN]
+        return self._overall(counted) is Overall.CLEAN
+
+    def amount(self, verdict: SetVerdict) -> Amount:
+        """Of all topics."""
+        total = Amount()
+        for topic in self.topics:
+            total = total.plus(topic.amounts.get(verdict, Amount()))
+        for key, of in OF_KEYS.items():
+            if of is verdict and key in self.others:
+                found = self.others[key]
+                total = total.plus(Amount(0, found.count, found.size_bytes))
+        return total
+
+    @property
+    def all(self) -> Amount:
+        """Of all verdicts."""
+        total = Amount()
+        for verdict in SetVerdict:
+            total = total.plus(self.amount(verdict))
+        return total
+
+    # ---------------------------------------------------------------------------- documents
+
+    def document(self) -> dict[str, Any]:
+        """All of it, for programs."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "verdict": self.overall.value,
+            "source": self.source,
+            "store": self.store,
+            "prefixes": list(self.prefixes),
+            "beganMs": self.began_ms,
+            "seenMs": self.seen_ms,
+            "endedMs": self.ended_ms,
+            "stopped": self.stopped,
+            "isFine": self.is_fine,
+            "objects": self.all.objects,
+            "bytes": self.all.size_bytes,
+            "monthlyCost": self._cost(self.all),
+            "verdicts": {
+                verdict.value: {
+                    "sets": found.sets,
+                    "objects": found.objects,
+                    "bytes": found.size_bytes,
+                    "monthlyCost": self._cost(found),
+                }
+                for verdict in SetVerdict
+                for found in (self.amount(verdict),)
+            },
+            "topics": [one.document(self.price) for one in self.topics],
+            "otherKeys": {
+                kind.value: {
+                    "count": one.count,
+                    "bytes": one.size_bytes,
+                    "examples": one.examples,
+                }
+                for kind, one in sorted(self.others.items())
+            },
+            "noncurrentVersions": {
+                "count": self.noncurrent.count,
+                "bytes": self.noncurrent.size_bytes,
+            },
+            "openUploads": {
+                "count": self.uploads.count,
+                "old": self.uploads.old,
+                "examples": list(self.uploads.examples),
+                "notSeen": self.uploads.why,
+            },
+            "findingCounts": {
+                kind.code: count
+                for kind, count in sorted(
+                    self.findings.counts.items(), key=lambda item: item[0].code
+                )
+            },
+            "findings": [one.view() for one in self.findings.all()],
+            "notes": self.notes,
+            "orphansFile": self.orphans_file,
+            "deletions": None if self.deletions is None else self.deletions.document(),
+        }
+
+    def _cost(self, amount: Amount) -> float | None:
+        return None if self.price is None else cost(amount.size_bytes, self.price)
+
+    def lines(self) -> Iterator[str]:
+        """What people are told of it."""
+        yield f"{self.overall.value}: {self._said(self.all)} by {self.source}"
+        if self.stopped:
+            yield f"  stopped: {self.stopped}"
+        for verdict in SetVerdict:
+            found = self.amount(verdict)
+            if found.objects:
+                yield f"  {verdict.value}: {self._said(found)}"
+        yield from self._topic_lines()
+        yield from self._finding_lines()
+        yield from self._other_lines()
+        yield from (f"  note: {text}" for text in self.notes)
+        if self.orphans_file:
+            yield f"  the orphans are in {self.orphans_file}: look at it before they are deleted"
+        if self.deletions is not None:
+            yield from self.deletions.lines()
+
+    def _said(self, amount: Amount) -> str:
+        text = f"{amount.objects} objects, {size_text(amount.size_bytes)}"
+        price = self._cost(amount)
+        return text if price is None else f"{text}, {price} a month"
+
+    def _topic_lines(self) -> Iterator[str]:
+        worth = [one for one in self.topics if one.all.objects or one.segments]
+        worth.sort(key=lambda one: -one.all.size_bytes)
+        if worth:
+            yield "topics, the largest first:"
+        for one in worth[:LINES_MAX]:
+            waste = [
+                f"{verdict.value} {size_text(found.size_bytes)}"
+                for verdict, found in sorted(one.amounts.items())
+                if verdict is not SetVerdict.REFERENCED
+            ]
+            if one.duplicate_bytes:
+                waste.append(f"copied twice {size_text(one.duplicate_bytes)}")
+            text = f"  {one.topic} ({one.topic_id}): {self._said(one.all)}"
+            yield f"{text}; {', '.join(waste)}" if waste else text
+        if len(worth) > LINES_MAX:
+            yield f"  ... and {len(worth) - LINES_MAX} more"
+
+    def _finding_lines(self) -> Iterator[str]:
+        told = self.findings.told
+        if told:
+            yield "findings, the worst first:"
+        for kind in sorted(told, key=lambda one: (-one.severity, one.code)):
+            count = self.findings.counts[kind]
+            yield f"  {kind.severity} {kind.code} ({count}): {kind.title}"
+            for one in told[kind][:LINES_MAX]:
+                yield f"    {one.subject}: {one.detail}"
+            if count > LINES_MAX:
+                yield f"    ... and {count - LINES_MAX} more"
+            yield f"    fix: {kind.fix}"
+
+    def _other_lines(self) -> Iterator[str]:
+        if self.noncurrent.count:
+            yield (
+                f"  {self.noncurrent.count} versions that others have followed take"
+                f" {size_text(self.noncurrent.size_bytes)}: a lifecycle rule ends them"
+            )
+        if self.uploads.count:
+            yield f"  {self.uploads.count} uploads are open, {self.uploads.old} of them for long"
+
+
+def inventory_text(where: str, created_ms: int) -> str:
+    """How an inventory is called in a report."""
+    return f"the inventory {where} of {moment_text(created_ms)}"

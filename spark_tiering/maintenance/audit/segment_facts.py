@@ -1,0 +1,121 @@
+"""What metadata and cluster say of segments and partitions, in few bytes. Pure."""
+
+from __future__ import annotations
+
+import struct
+from enum import IntEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from rlmm.metadata.ids import SegmentId, Uuid
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.layout.custom_metadata import CustomMetadata, parse_custom_metadata
+from spark_tiering.store_listing.rows import Blob, Numbers, make_blob
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.segment import SegmentMetadata
+
+_SEGMENT = struct.Struct(">IQQ16sBqIq")
+_STATES = tuple(SegmentState)
+NOT_TOLD = -1
+
+
+class Standing(IntEnum):
+    """What the cluster says of a topic id."""
+
+    NOT_ASKED = 0
+    """No cluster was asked, or the metadata is not its own."""
+    KNOWN = 1
+    UNKNOWN = 2
+
+
+class PartitionFacts(NamedTuple):
+    """What is known of a partition; the same for all its segments."""
+
+    is_topic_known: bool = False
+    """Whether the metadata ever heard of its topic id."""
+    delete_state: int | None = None
+    """How far the deletion of the whole partition is."""
+    cluster: Standing = Standing.NOT_ASKED
+    log_start: int | None = None
+    """The first offset that readers may ask for; None where nobody tells."""
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether all that is left of it is to go."""
+        return self.delete_state is not None or self.cluster is Standing.UNKNOWN
+
+
+class SegmentFact(NamedTuple):
+    """What the metadata says of a segment, as far as it is needed here."""
+
+    partition: TopicIdPartition
+    uuid: bytes
+    start_offset: int
+    last_offset: int
+    state: SegmentState
+    event_ms: int
+    size_bytes: int
+    stored_bytes: int
+    """Of all three objects, as whoever copied it has told; `NOT_TOLD` where not."""
+
+    @property
+    def id(self) -> SegmentId:
+        """Which one."""
+        return SegmentId(self.partition, Uuid(self.uuid))
+
+
+def fact_of(segment: SegmentMetadata) -> SegmentFact:
+    """What is needed of *segment*."""
+    custom = parse_custom_metadata(segment.custom_metadata)
+    stored = custom.remote_size_bytes if isinstance(custom, CustomMetadata) else None
+    return SegmentFact(
+        segment.id.partition,
+        bytes(segment.id.uuid),
+        segment.start_offset,
+        segment.last_offset,
+        segment.state,
+        segment.event_timestamp_ms,
+        segment.size_bytes,
+        NOT_TOLD if stored is None or stored < 0 else stored,
+    )
+
+
+class SegmentRows:
+    """Facts that are gathered, to be made a blob of."""
+
+    def __init__(self) -> None:
+        self._partitions = Numbers()
+        self._rows = bytearray()
+        self.count = 0
+
+    def add(self, fact: SegmentFact) -> None:
+        """One more."""
+        self._rows += _SEGMENT.pack(
+            self._partitions(fact.partition),
+            fact.start_offset,
+            fact.last_offset,
+            fact.uuid,
+            fact.state,
+            fact.event_ms,
+            max(0, fact.size_bytes),
+            fact.stored_bytes,
+        )
+        self.count += 1
+
+    def blob(self) -> bytes:
+        """All of them."""
+        return make_blob(self._partitions, self._rows)
+
+
+def read_facts(blob: bytes) -> Iterator[SegmentFact]:
+    """The facts of a blob of `SegmentRows`."""
+    opened = Blob(blob)
+    for partition, start, last, uuid, state, event_ms, size, stored in _SEGMENT.iter_unpack(
+        opened.rows()
+    ):
+        yield SegmentFact(
+            opened.partitions[partition], uuid, start, last, _STATES[state], event_ms, size, stored
+        )

@@ -1,0 +1,182 @@
+"""
+First what the store has: a listing by folders, or an inventory by files, put on disk by shard. I/O.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rlmm.errors import ConfigError, StoreUnsuitable
+from spark_tiering.maintenance.audit.progress import AuditMeter
+from spark_tiering.maintenance.audit.report import OpenUploads, inventory_text
+from spark_tiering.maintenance.audit.unit_waves import run_waves
+from spark_tiering.store_listing.folder_survey import Survey, ToList
+from spark_tiering.store_listing.inventory_files import place_of, read_inventory
+from spark_tiering.store_listing.key_names import Prefixes, shown
+from spark_tiering.store_listing.listing_tasks import (
+    InventoryTask,
+    ListTask,
+    Looked,
+    Others,
+    Sorting,
+    look_into,
+    sort_objects,
+)
+from spark_tiering.store_listing.rows import Blob, shards_for
+from spark_tiering.stores.s3_settings import S3Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from rlmm.inspection.moment import PartitionSummary
+    from rlmm.metadata.ids import TopicIdPartition
+    from spark_tiering.maintenance.audit.verdicts import Rules
+    from spark_tiering.maintenance.tier import Tier
+    from spark_tiering.store_listing.inventory import Inventory
+    from spark_tiering.store_listing.inventory_files import InventoryPlace
+    from spark_tiering.store_listing.key_names import OtherKey
+    from spark_tiering.store_listing.spill import Spill
+    from spark_tiering.stores.results import Listed
+
+UNIT_OBJECTS: Final = 30_000
+"""A unit deals with about as many."""
+SHARDS_MAX: Final = 1_024
+ROW_BYTES: Final = 30
+"""Of a file of an inventory, one row takes about as many: rather too few."""
+BETWEEN_MAX: Final = 10_000
+"""Objects between folders, sorted at a time."""
+OBJECTS_OF_SEGMENT: Final = 3
+EXAMPLES_MAX: Final = 10
+
+
+class Seen:
+    """What the store has; rows of objects are on disk, in *spill*, as `objects`."""
+
+    def __init__(
+        self, tier: Tier, spill: Spill, prefixes: Prefixes, meter: AuditMeter | None = None
+    ) -> None:
+        self._meter = meter or AuditMeter()
+        self._tier = tier
+        self._spill = spill
+        self._prefixes = prefixes
+        self.sorting = Sorting(prefixes, shards_for(0, 1, 1), tier.request.topics)
+        self.source = ""
+        self.objects = 0
+        self.partitions: set[TopicIdPartition] = set()
+        self.others: dict[OtherKey, Others] = {}
+        self.noncurrent = Others()
+        self.stopped = ""
+
+    # ------------------------------------------------------------------------------ listing
+
+    def by_listing(
+        self, known: list[PartitionSummary], why_stop: Callable[[], str], unit_objects: int
+    ) -> None:
+        """List what lies under the prefixes; *known* tells how much is expected there."""
+        self.source = "a listing of the store"
+        expected = self._expected(known)
+        self._sort_into(sum(expected.values()), unit_objects)
+        survey = Survey(self._tier.store, self.sorting, expected, unit_objects)
+        units = self._list_units(survey, unit_objects)
+        self.stopped = run_waves(self._tier.engine(), units, look_into, self._heard, why_stop)
+
+    def _expected(self, known: list[PartitionSummary]) -> Mapping[str, int]:
+        found: dict[str, int] = {}
+        for one in known:
+            partition = one.partition
+            folder = f"{self._prefixes.all[0]}{partition.topic}-{partition.topic_id}/"
+            found[folder] = found.get(folder, 0) + OBJECTS_OF_SEGMENT * one.segments
+        return found
+
+    def _list_units(self, survey: Survey, unit_objects: int) -> Iterator[tuple[ListTask, int]]:
+        folders: list[tuple[int, str]] = []
+        between: list[Listed] = []
+        objects = 0
+        for one in survey.found():
+            if not isinstance(one, ToList):
+                between.append(one)
+                if len(between) >= BETWEEN_MAX:
+                    self._between(between)
+                continue
+            folders.append((one.prefix, one.folder))
+            # A request is worth as much as the keys of a page, even where there are none.
+            objects += max(one.objects, 1_000)
+            if objects >= unit_objects:
+                yield self._list_unit(folders), objects
+                folders, objects = [], 0
+        self._between(between)
+        if folders:
+            yield self._list_unit(folders), objects
+
+    def _list_unit(self, folders: list[tuple[int, str]]) -> ListTask:
+        return ListTask(self._tier.request.require_store, tuple(folders), self.sorting)
+
+    def _between(self, objects: list[Listed]) -> None:
+        looked = Looked()
+        sort_objects(objects, self.sorting, looked)
+        self._heard(looked)
+        objects.clear()
+
+    # ---------------------------------------------------------------------------- inventory
+
+    def by_inventory(
+        self,
+        place: InventoryPlace,
+        inventory: Inventory,
+        why_stop: Callable[[], str],
+        unit_objects: int,
+    ) -> None:
+        """Read the files of an inventory."""
+        self.source = inventory_text(str(place), inventory.created_ms)
+        total = sum(one.size_bytes for one in inventory.files)
+        self._sort_into(total // ROW_BYTES, unit_objects)
+        units = (
+            (InventoryTask(place, inventory, one, self.sorting), one.size_bytes // ROW_BYTES)
+            for one in inventory.files
+        )
+        self.stopped = run_waves(self._tier.engine(), units, look_into, self._heard, why_stop)
+
+    def _sort_into(self, objects: int, unit_objects: int) -> None:
+        self._meter.expect(objects)
+        shards = shards_for(objects, unit_objects, SHARDS_MAX)
+        self.sorting = Sorting(self._prefixes, shards, self._tier.request.topics)
+
+    def _heard(self, looked: Looked) -> None:
+        self._spill.add("objects", looked.blobs)
+        for blob in looked.blobs.values():
+            self.partitions.update(Blob(blob).partitions)
+        self.objects += looked.objects
+        self._meter.found(looked.objects)
+        for kind, others in looked.others.items():
+            self.others.setdefault(kind, Others()).join(others)
+        self.noncurrent.join(looked.noncurrent)
+
+
+def open_inventory(tier: Tier, address: str) -> tuple[InventoryPlace, Inventory]:
+    """The inventory that is named. Raises `ConfigError` where it is of another bucket."""
+    place = place_of(address, tier.request.store)
+    inventory = read_inventory(place)
+    store = tier.request.store
+    if isinstance(store, S3Settings) and inventory.bucket != store.bucket:
+        msg = f"{place} is an inventory of bucket {inventory.bucket!r}, not of {store.bucket!r}"
+        raise ConfigError(msg)
+    return place, inventory
+
+
+def open_uploads(tier: Tier, prefixes: Prefixes, rules: Rules) -> OpenUploads:
+    """Uploads under the prefixes that nobody has completed; those of jobs' records included."""
+    count, old = 0, 0
+    examples: list[str] = []
+    try:
+        for number, prefix in enumerate(prefixes.all):
+            for one in tier.store.open_uploads(prefix):
+                if prefixes.owner(one.key) != number:
+                    continue
+                count += 1
+                if rules.is_old(one.began_ms):
+                    old += 1
+                    if len(examples) < EXAMPLES_MAX:
+                        examples.append(shown(one.key))
+    except StoreUnsuitable as error:
+        return OpenUploads(count, old, tuple(examples), str(error))
+    return OpenUploads(count, old, tuple(examples))

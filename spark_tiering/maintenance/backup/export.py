@@ -1,0 +1,87 @@
+"""The whole of an export: every metadata partition to the end that it had when it was begun."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rlmm.errors import LogError
+from rlmm.metadata.decoding import decode
+from rlmm.metadata.verdicts import Undecodable
+from spark_tiering.maintenance.backup.files import writing
+from spark_tiering.maintenance.backup.progress import BackupMeter, Written
+from spark_tiering.maintenance.backup.records import READ_BYTES, Passed, rows_of
+from spark_tiering.maintenance.backup.report import LOST_MAX, ExportReport, PlaceTold
+from spark_tiering.maintenance.backup.rows import Extent, Header, Row
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spark_tiering.maintenance.backup.rows import Lost
+    from spark_tiering.maintenance.tier import Tier, TierLog
+
+TELL_RECORDS: Final = 1_000
+"""How far it is is told after so many."""
+
+
+def export_backup(tier: Tier, path: Path, meter: BackupMeter | None = None) -> ExportReport:
+    """
+    Write every event of the metadata topic into the new file *path*.
+
+    A metadata partition that cannot be read at all is told of, and the others are written; what
+    ends in the middle of one ends the export, and leaves no file.
+    """
+    log = tier.log
+    header = header_of(log)
+    report = ExportReport(str(path), header)
+    meter, seen = meter or BackupMeter(), 0
+    total = sum(_length(one) for one in header.extents.values())
+    with writing(path, header) as into:
+        for place, extent in sorted(header.extents.items()):
+            told, passed = PlaceTold(extent), Passed()
+            report.places[place] = told
+            read = lambda at, position: log.read(at, position, bytes_max=READ_BYTES)  # noqa: E731
+            for row in rows_of(read, place, extent, passed):
+                into.add(row)
+                _count(report, told, row)
+                if into.digest.records % TELL_RECORDS == 0:
+                    meter.tell(Written, seen + row.offset - extent.first_offset, total)
+            seen += _length(extent)
+            if extent.first_offset < extent.next_offset:
+                meter.tell(Written, seen, total)
+            told.holes, told.control = passed.holes, passed.control
+        report.footer = into.digest.footer
+    return report
+
+
+def header_of(log: TierLog) -> Header:
+    """Whose log it is, and what it holds of each metadata partition now."""
+    identity = log.identity()
+    extents: dict[int, Extent] = {}
+    missing: dict[int, str] = {}
+    first: LogError | None = None
+    for place, found in log.bounds(range(identity.partition_count)).items():
+        if isinstance(found, LogError):
+            missing[place] = str(found)
+            first = first or found
+        else:
+            extents[place] = Extent(found.log_start, found.next_offset)
+    if first is not None and not extents:
+        raise first
+    return Header(identity, extents, missing)
+
+
+def _length(extent: Extent) -> int:
+    return extent.next_offset - extent.first_offset
+
+
+def _count(report: ExportReport, told: PlaceTold, row: Row | Lost) -> None:
+    if not isinstance(row, Row):
+        told.lost += row.next_offset - row.offset
+        if len(report.lost) < LOST_MAX:
+            report.lost.append(row)
+        return
+    told.records += 1
+    if row.value is None:
+        report.tombstones += 1
+    elif isinstance(decode(row.value), Undecodable):
+        report.undecodable += 1

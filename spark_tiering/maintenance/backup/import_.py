@@ -1,0 +1,208 @@
+"""
+The whole of an import: the file is read to its end, the log is looked at, and only then records are
+appended; what is there afterwards is read back.
+
+An import that was broken off, or stopped, is gone on with by the same command.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from rlmm.errors import ConfigError
+from spark_tiering.maintenance.backup.files import open_backup
+from spark_tiering.maintenance.backup.log_comparison import Offsets, begun
+from spark_tiering.maintenance.backup.progress import Appended, BackupMeter, ReadBack
+from spark_tiering.maintenance.backup.records import Passed, rows_of
+from spark_tiering.maintenance.backup.report import LOST_MAX, ImportReport
+from spark_tiering.maintenance.backup.rows import Extent, Lost, Row
+from spark_tiering.maintenance.backup.targets import open_target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from spark_tiering.maintenance.backup.files import Backup
+    from spark_tiering.maintenance.backup.targets import Target
+    from spark_tiering.tier_metadata.opening import AccessSettings
+
+GROUP_ROWS: Final = 500
+GROUP_BYTES: Final = 256 * 1024
+"""Records that are appended together; every log takes a batch of these."""
+
+
+@dataclass
+class _Seen:
+    """What was seen of a backup while it was read for the first time."""
+
+    lost: list[Lost] = field(default_factory=list)
+
+    def see(self, row: Row | Lost) -> None:
+        if isinstance(row, Lost) and len(self.lost) < LOST_MAX:
+            self.lost.append(row)
+
+
+def import_backup(
+    access: AccessSettings,
+    path: Path,
+    *,
+    is_applied: bool,
+    is_other_cluster: bool = False,
+    why_stop: Callable[[], str] = lambda: "",
+    meter: BackupMeter | None = None,
+) -> ImportReport:
+    """
+    Append the events of *path* to the log of *access*, or say what that would do.
+
+    Raises `ConfigError`, with nothing appended, for a file that is no whole backup, for a log of
+    another number of partitions or of another cluster, and for one that holds anything but the
+    first records of the same backup.
+    """
+    seen = _Seen()
+    backup = open_backup(path, seen.see)
+    with open_target(access, backup.header.identity, is_written=is_applied) as target:
+        _require_same(backup, target, is_other_cluster=is_other_cluster)
+        if deletes := target.deletes():
+            # Events keep their times, so the old ones would go at once.
+            raise ConfigError(f"{target.where} would delete what is imported: {deletes}")
+        present = _present(backup, target)
+        report = ImportReport(
+            str(path), target.where, backup.header, backup.footer, target.identity, is_applied,
+            present=sum(present.values()), lost=seen.lost,
+        )  # fmt: skip
+        if not is_applied:
+            _foretell(backup, target, present, report)
+            return report
+        meter = meter or BackupMeter()
+        _append(backup, target, present, report, why_stop, meter)
+        if not report.stopped_by:
+            _read_back(backup, target, report, meter)
+            target.finish()
+    return report
+
+
+def _require_same(backup: Backup, target: Target, *, is_other_cluster: bool) -> None:
+    ours, theirs = target.identity, backup.header.identity
+    if ours.partition_count != theirs.partition_count:
+        msg = (
+            f"{target.where} has {ours.partition_count} metadata partitions, the backup is of"
+            f" {theirs.partition_count}: user partitions live elsewhere there"
+        )
+        raise ConfigError(msg)
+    if ours.cluster_id != theirs.cluster_id and theirs.cluster_id and not is_other_cluster:
+        msg = (
+            f"{target.where} is of cluster {ours.cluster_id}, the backup of {theirs.cluster_id}:"
+            " where that is meant, say --other-cluster"
+        )
+        raise ConfigError(msg)
+
+
+def _present(backup: Backup, target: Target) -> dict[int, int]:
+    """
+    By metadata partition, how many of its first records are there. Raises `ConfigError` where
+    anything else is.
+    """
+    extents = target.extents()
+    unseen = {place for place, one in extents.items() if one.first_offset < one.next_offset}
+    found: dict[int, int] = {}
+    if not unseen:
+        return found
+    for place, rows in backup.places():
+        if place not in unseen:
+            continue
+        unseen.remove(place)
+        there = rows_of(target.read, place, extents[place], Passed())
+        outcome = begun(_records(rows), there)
+        if outcome.why_not:
+            raise _foreign(target, place, outcome.why_not)
+        found[place] = outcome.records
+    for place in sorted(unseen):
+        for one in rows_of(target.read, place, extents[place], Passed()):
+            raise _foreign(target, place, f"offset {one.offset} is not in the backup")
+    return found
+
+
+def _foreign(target: Target, place: int, why: str) -> ConfigError:
+    return ConfigError(
+        f"{target.where}, metadata partition {place}: {why}; a backup goes into an empty log, or"
+        " on behind an import of its own: name another"
+    )
+
+
+def _records(rows: Iterator[Row | Lost]) -> Iterator[Row]:
+    return (row for row in rows if isinstance(row, Row))
+
+
+def _foretell(
+    backup: Backup, target: Target, present: dict[int, int], report: ImportReport
+) -> None:
+    """Which offsets the events would get."""
+    extents, offsets = target.extents(), Offsets()
+    for place, rows in backup.places():
+        extent = extents.get(place, Extent(0, 0))
+        first = extent.next_offset - present.get(place, 0)
+        for number, row in enumerate(_records(rows)):
+            offsets.add(place, row.offset, first + number)
+    _tell(offsets, report)
+
+
+def _tell(offsets: Offsets, report: ImportReport) -> None:
+    offsets.close()
+    report.moved, report.runs = offsets.moved, offsets.runs
+
+
+def _append(
+    backup: Backup,
+    target: Target,
+    present: dict[int, int],
+    report: ImportReport,
+    why_stop: Callable[[], str],
+    meter: BackupMeter,
+) -> None:
+    for place, rows in backup.places():
+        records = _records(rows)
+        for _ in range(present.get(place, 0)):
+            next(records)
+        for group in _groups(records):
+            report.stopped_by = why_stop()
+            if report.stopped_by:
+                return
+            offsets = target.append(place, group)
+            report.appended += len(offsets)
+            there = report.present + report.appended
+            meter.tell(Appended, there, backup.footer.records)
+            if offsets[-1] - offsets[0] != len(group) - 1:
+                raise _foreign(target, place, "somebody else appends to it at the same time")
+
+
+def _groups(rows: Iterator[Row]) -> Iterator[list[Row]]:
+    group: list[Row] = []
+    size_bytes = 0
+    for row in rows:
+        if group and (len(group) >= GROUP_ROWS or size_bytes + row.size_bytes > GROUP_BYTES):
+            yield group
+            group, size_bytes = [], 0
+        group.append(row)
+        size_bytes += row.size_bytes
+    if group:
+        yield group
+
+
+def _read_back(backup: Backup, target: Target, report: ImportReport, meter: BackupMeter) -> None:
+    """Compare what is there now, and note which offsets it has."""
+    extents, offsets, seen = target.extents(), Offsets(), 0
+    for place, rows in backup.places():
+        there = rows_of(target.read, place, extents[place], Passed())
+        for row in _records(rows):
+            found = next(there, None)
+            if not isinstance(found, Row) or found.content != row.content:
+                raise _foreign(target, place, f"what was appended for {row.offset} is not there")
+            report.restamped += found.timestamp_ms != row.timestamp_ms
+            offsets.add(place, row.offset, found.offset)
+            seen += 1
+            if seen % GROUP_ROWS == 0 or seen == backup.footer.records:
+                meter.tell(ReadBack, seen, backup.footer.records)
+        for found in there:
+            raise _foreign(target, place, f"offset {found.offset} is not of the backup")
+    _tell(offsets, report)

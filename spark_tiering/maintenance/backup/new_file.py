@@ -1,0 +1,86 @@
+"""A file that is there whole or not at all, and never in place of another."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from rlmm.base.folder_lock import NO_ROOM
+from rlmm.errors import ConfigError, LogUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def require_free(path: Path) -> None:
+    """Raise `ConfigError` where *path* is there, or could not be made."""
+    if path.exists() or path.is_symlink():
+        msg = f"{path} is there already, and nothing is overwritten: name another"
+        raise ConfigError(msg)
+    if not path.parent.is_dir():
+        msg = f"{path.parent}: there is no such folder"
+        raise ConfigError(msg)
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[BinaryIO]:
+    """
+    What the block writes is the file *path*, on the medium, when the block has ended; where it
+    raises, nothing is left.
+
+    Raises `ConfigError` where *path* is there by then, or cannot be written.
+    """
+    require_free(path)
+    try:
+        descriptor, name = tempfile.mkstemp(".tmp", f".{path.name}.", path.parent)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            try:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            except OSError as error:
+                raise _unwritable(path, error) from error
+        _name(temporary, path)
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def _name(temporary: Path, path: Path) -> None:
+    """Give the file its name, if that is free still."""
+    try:
+        temporary.chmod(0o666 & ~_mask())
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            require_free(path)
+            raise
+        except OSError:
+            # A file system without hard links: then between these two somebody could come.
+            require_free(path)
+            temporary.rename(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _mask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _unwritable(path: Path, error: OSError) -> ConfigError | LogUnavailable:
+    msg = f"{path}: {error.strerror or error}"
+    return LogUnavailable(msg) if error.errno in NO_ROOM else ConfigError(msg)

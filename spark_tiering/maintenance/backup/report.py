@@ -1,0 +1,247 @@
+"""What an export and an import tell of what they did. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from rlmm.findings.finding import Finding
+from rlmm.findings.tier_findings import RECORDS_LOST, UNREADABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rlmm.log.protocol import LogIdentity
+    from spark_tiering.maintenance.backup.log_comparison import Run
+    from spark_tiering.maintenance.backup.rows import Extent, Footer, Header, Lost
+
+VERSION: Final = 1
+LOST_MAX: Final = 1_000
+"""Stretches of lost records that are told one by one."""
+SHOWN: Final = 10
+
+
+@dataclass
+class PlaceTold:
+    """One metadata partition of an export."""
+
+    extent: Extent
+    records: int = 0
+    holes: int = 0
+    control: int = 0
+    lost: int = 0
+
+    def fields(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "firstOffset": self.extent.first_offset,
+            "nextOffset": self.extent.next_offset,
+            "records": self.records,
+            "holes": self.holes,
+            "control": self.control,
+            "lost": self.lost,
+        }
+
+
+@dataclass
+class ExportReport:
+    """What was written."""
+
+    file: str
+    header: Header
+    places: dict[int, PlaceTold] = field(default_factory=dict)
+    footer: Footer | None = None
+    undecodable: int = 0
+    tombstones: int = 0
+    lost: list[Lost] = field(default_factory=list)
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether everything that the log holds is in the file."""
+        return not self.header.missing and not (self.footer and self.footer.lost)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What is not in the file, though it was there."""
+        missing = [
+            Finding(UNREADABLE, f"metadata partition {place}", why, fields={"partition": place})
+            for place, why in self.header.missing.items()
+        ]
+        return missing + [lost_finding(one) for one in self.lost]
+
+    def lines(self) -> Iterator[str]:
+        """For people."""
+        assert self.footer is not None
+        identity = self.header.identity
+        yield (
+            f"{self.footer.records} events of {len(self.places)} metadata partitions of cluster"
+            f" {identity.cluster_id or 'unknown'} are in {self.file}"
+        )
+        yield f"sha256 of the events: {self.footer.sha256}"
+        if self.undecodable or self.tombstones:
+            yield (
+                f"{self.undecodable} that nobody here understands and {self.tombstones} without a"
+                " value are kept as they are"
+            )
+        trimmed = [(n, one) for n, one in self.places.items() if one.extent.first_offset]
+        for place, one in trimmed[:SHOWN]:
+            yield (
+                f"metadata partition {place} begins at offset {one.extent.first_offset}: what was"
+                " before was gone already"
+            )
+        if len(trimmed) > SHOWN:
+            yield f"... and {len(trimmed) - SHOWN} more that begin later than at 0"
+        holes = sum(one.holes for one in self.places.values())
+        control = sum(one.control for one in self.places.values())
+        if holes or control:
+            yield (
+                f"{holes} offsets are empty, {control} hold markers of transactions: an import"
+                " gives the events behind them other offsets"
+            )
+        yield from finding_lines(self.findings)
+
+    def document(self) -> dict[str, Any]:
+        """For programs."""
+        assert self.footer is not None
+        return {
+            "format": "rlmm-tier-backup-export",
+            "version": VERSION,
+            "file": self.file,
+            **identity_fields(self.header.identity),
+            "records": self.footer.records,
+            "lost": self.footer.lost,
+            "undecodable": self.undecodable,
+            "tombstones": self.tombstones,
+            "sha256": self.footer.sha256,
+            "partitions": {str(n): one.fields() for n, one in sorted(self.places.items())},
+            "findings": [one.view() for one in self.findings],
+        }
+
+
+@dataclass
+class ImportReport:
+    """What was, or would be, done with a backup."""
+
+    file: str
+    target: str
+    header: Header
+    footer: Footer
+    into: LogIdentity
+    is_applied: bool
+    present: int = 0
+    """Events that were there already, of an import before this one."""
+    appended: int = 0
+    moved: int = 0
+    """Events that have another offset than they had."""
+    runs: list[Run] = field(default_factory=list)
+    restamped: int = 0
+    """Events to which the topic gave a time of its own."""
+    holes: int = 0
+    lost: list[Lost] = field(default_factory=list)
+    stopped_by: str = ""
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether the log holds everything that the backup was to hold, or would."""
+        return not (self.stopped_by or self.footer.lost or self.header.missing)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What the backup lacks."""
+        missing = [
+            Finding(UNREADABLE, f"metadata partition {place}", f"not in the backup: {why}")
+            for place, why in self.header.missing.items()
+        ]
+        return missing + [lost_finding(one) for one in self.lost]
+
+    def lines(self) -> Iterator[str]:
+        """For people."""
+        left = self.footer.records - self.present
+        if self.stopped_by:
+            yield (
+                f"stopped by {self.stopped_by}: {self.appended} of {left} events were appended to"
+                f" {self.target}; the same command goes on behind them"
+            )
+        elif self.is_applied:
+            yield f"{self.appended} events were appended to {self.target}, and read back"
+        else:
+            yield f"{left} events would be appended to {self.target}; with --apply they are"
+        if self.present:
+            yield f"{self.present} were there already, of an import before this one"
+        before = self.header.identity
+        for what, was, now in (
+            ("cluster", before.cluster_id, self.into.cluster_id),
+            ("topic id", before.topic_id, self.into.topic_id),
+        ):
+            if was != now:
+                yield f"{what}: {now}, the backup is of {was or 'none that is known'}"
+        told = "have" if self.is_applied else "would have"
+        if self.moved:
+            yield f"{self.moved} events {told} other offsets than they had:"
+            yield from (f"  {run}" for run in self.runs[:SHOWN])
+            if len(self.runs) > SHOWN:
+                yield f"  ... and {len(self.runs) - SHOWN} more stretches"
+        if self.restamped:
+            yield (
+                f"{self.restamped} events have the time of the import: the topic has"
+                " message.timestamp.type=LogAppendTime"
+            )
+        yield from finding_lines(self.findings)
+
+    def document(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "format": "rlmm-tier-backup-import",
+            "version": VERSION,
+            "file": self.file,
+            "target": self.target,
+            "applied": self.is_applied,
+            "stoppedBy": self.stopped_by,
+            "backup": identity_fields(self.header.identity),
+            "into": identity_fields(self.into),
+            "records": self.footer.records,
+            "present": self.present,
+            "appended": self.appended,
+            "moved": self.moved,
+            "runs": [
+                {
+                    "partition": run.place,
+                    "offset": run.offset,
+                    "newOffset": run.new_offset,
+                    "records": run.records,
+                }
+                for run in self.runs
+            ],
+            "restamped": self.restamped,
+            "lost": self.footer.lost,
+            "sha256": self.footer.sha256,
+            "findings": [one.view() for one in self.findings],
+        }
+
+
+def identity_fields(identity: LogIdentity) -> dict[str, Any]:
+    """Whose log it is, for programs."""
+    return {
+        "clusterId": identity.cluster_id,
+        "topicId": str(identity.topic_id),
+        "partitionCount": identity.partition_count,
+    }
+
+
+def lost_finding(one: Lost) -> Finding:
+    """Records that could not be read."""
+    count = one.next_offset - one.offset
+    return Finding(
+        RECORDS_LOST,
+        f"metadata partition {one.place}",
+        f"{count} offsets from {one.offset} on: {one.why}",
+        fields={"partition": one.place, "offset": one.offset, "next_offset": one.next_offset},
+    )
+
+
+def finding_lines(findings: list[Finding]) -> Iterator[str]:
+    """Findings, a line each; the first ones of many."""
+    for one in findings[:SHOWN]:
+        yield f"{one.kind.code} {one.subject}: {one.detail}"
+    if len(findings) > SHOWN:
+        yield f"... and {len(findings) - SHOWN} more findings, all of them in --output json"

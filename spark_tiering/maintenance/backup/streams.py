@@ -1,0 +1,138 @@
+"""
+Lines of a file: plain, or compressed where its name says so. Written as they come, read one at a
+time; no line is believed to be short.
+"""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import zlib
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
+
+from rlmm.errors import ConfigError
+from spark_tiering.maintenance.backup.lines import LINE_BYTES_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+GZIP, ZSTD = ".gz", ".zst"
+LEVEL: Final = 6
+_BUFFER_BYTES: Final = 1 << 20
+
+
+@contextmanager
+def compressing(path: Path, file: BinaryIO) -> Iterator[Callable[[bytes], object]]:
+    """What takes the bytes of *file*, compressed as the name of *path* says."""
+    if path.name.endswith(GZIP):
+        # Neither a name nor a time stands in it: equal content is an equal file.
+        with gzip.GzipFile("", "wb", LEVEL, file, mtime=0) as stream:
+            yield stream.write
+    elif path.name.endswith(ZSTD):
+        arrow = arrow_for(path)
+        with arrow.CompressedOutputStream(arrow.PythonFile(KeptOpen(file), "w"), "zstd") as stream:
+            held = bytearray()
+
+            def write(content: bytes) -> None:
+                held.extend(content)
+                if len(held) >= _BUFFER_BYTES:
+                    stream.write(bytes(held))
+                    held.clear()
+
+            yield write
+            stream.write(bytes(held))
+    else:
+        yield file.write
+
+
+def read_lines(path: Path, bytes_max: int = LINE_BYTES_MAX) -> Iterator[bytes]:
+    """
+    Every line, with its end; a last one without. Raises `ConfigError` for a file that cannot be
+    read, or that is not compressed as its name says.
+    """
+    try:
+        with path.open("rb") as file, _inflating(path, file) as stream:
+            while line := stream.readline(bytes_max + 1):
+                if len(line) > bytes_max:
+                    msg = f"{path}: a line of more than {bytes_max} bytes"
+                    raise ConfigError(msg)
+                yield line
+    except (EOFError, ValueError, zlib.error, gzip.BadGzipFile) as error:
+        msg = f"{path}: it is cut, or is not what was written: {error}"
+        raise ConfigError(msg) from error
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror or error}") from error
+
+
+@contextmanager
+def _inflating(path: Path, file: BinaryIO) -> Iterator[BinaryIO]:
+    if path.name.endswith(GZIP):
+        with gzip.GzipFile(fileobj=file, mode="rb") as stream:
+            yield cast("BinaryIO", stream)
+    elif path.name.endswith(ZSTD):
+        arrow = arrow_for(path)
+        with arrow.CompressedInputStream(arrow.PythonFile(file, "r"), "zstd") as stream:
+            yield cast("BinaryIO", _Lines(stream.read))
+    else:
+        yield file
+
+
+class KeptOpen:
+    """A file for who would close it at its own end."""
+
+    mode = "wb"
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.closed = False
+
+    def write(self, content: bytes) -> int:
+        """Write on."""
+        return self._file.write(content)
+
+    def tell(self) -> int:
+        """How much was written."""
+        return self._file.tell()
+
+    def flush(self) -> None:
+        """Write what is held."""
+        self._file.flush()
+
+    def close(self) -> None:
+        """Nothing is written by this one any more."""
+        self.closed = True
+
+
+class _Lines:
+    """Lines of a stream that gives only pieces."""
+
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        self._read = read
+        self._held = b""
+        self._at = 0
+        self._is_over = False
+
+    def readline(self, bytes_max: int) -> bytes:
+        """The next one, or so much of it; nothing at the end."""
+        while True:
+            found = self._held.find(b"\n", self._at)
+            held = len(self._held) - self._at
+            if found >= 0 or self._is_over or held >= bytes_max:
+                stop = len(self._held) if found < 0 else found + 1
+                stop = min(stop, self._at + bytes_max)
+                line, self._at = self._held[self._at : stop], stop
+                return line
+            more = self._read(_BUFFER_BYTES)
+            self._is_over = not more
+            self._held, self._at = self._held[self._at :] + more, 0
+
+
+def arrow_for(path: Path, module: str = "pyarrow") -> Any:
+    """A module of pyarrow: large, and needed for files of some names alone."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        msg = f"{path}: this form needs pyarrow: pip install 'rlmm[spark]', or name a .jsonl.gz"
+        raise ConfigError(msg) from error

@@ -1,0 +1,213 @@
+"""
+A backup as Parquet: a row for each record, with what it says in columns of their own.
+
+Header and footer are the same objects of JSON as in lines, in the file's own metadata. Rows are
+written and read a few thousand at a time.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+from rlmm.errors import ConfigError
+from spark_tiering.maintenance.backup.lines import (
+    Malformed,
+    event_of,
+    footer_fields,
+    header_fields,
+    parse_footer,
+    parse_header,
+)
+from spark_tiering.maintenance.backup.rows import Lost, Row
+from spark_tiering.maintenance.backup.streams import KeptOpen, arrow_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from spark_tiering.maintenance.backup.rows import Footer, Header
+
+HEADER_KEY, FOOTER_KEY = b"rlmm.backup.header", b"rlmm.backup.footer"
+ROWS_MAX: Final = 10_000
+ROWS_BYTES_MAX: Final = 16 * 1024 * 1024
+_SHOWN: Final = ("kind", "state", "topic", "topic_id", "segment_id", "undecodable")
+_NUMBERS: Final = ("start_offset", "last_offset", "max_timestamp_ms", "event_timestamp_ms")
+_INTEGERS: Final = ("partition", "size_bytes", "broker_id")
+
+
+def schema_of(arrow: Any) -> Any:
+    """The columns."""
+    header = arrow.struct([("name", arrow.string()), ("value", arrow.binary())])
+    epoch = arrow.struct([("epoch", arrow.int32()), ("start_offset", arrow.int64())])
+    return arrow.schema(
+        [
+            arrow.field("metadata_partition", arrow.int32(), nullable=False),
+            arrow.field("offset", arrow.int64(), nullable=False),
+            ("timestamp_ms", arrow.int64()),
+            ("key", arrow.binary()),
+            ("value", arrow.binary()),
+            ("headers", arrow.list_(header)),
+            ("next_offset", arrow.int64()),
+            ("lost", arrow.string()),
+            *((name, arrow.string()) for name in _SHOWN),
+            *((name, arrow.int32()) for name in _INTEGERS),
+            *((name, arrow.int64()) for name in _NUMBERS),
+            ("epochs", arrow.list_(epoch)),
+            ("txn_index_empty", arrow.bool_()),
+            ("custom_metadata", arrow.binary()),
+        ]
+    )
+
+
+class TableWriter:
+    """Writes one file; `close` writes what stands behind the records."""
+
+    def __init__(self, path: Path, file: BinaryIO, header: Header) -> None:
+        self._arrow = arrow_for(path)
+        self._parquet = arrow_for(path, "pyarrow.parquet")
+        schema = schema_of(self._arrow).with_metadata(
+            {HEADER_KEY: json.dumps(header_fields(header)).encode()}
+        )
+        self._schema = schema
+        self._writer = self._parquet.ParquetWriter(
+            self._arrow.PythonFile(KeptOpen(file), "w"),
+            schema,
+            compression="zstd",
+            write_page_checksum=True,
+        )
+        self._held: list[dict[str, Any]] = []
+        self._held_bytes = 0
+
+    def add(self, row: Row | Lost) -> None:
+        """The next record."""
+        self._held.append(_columns(row))
+        self._held_bytes += row.size_bytes if isinstance(row, Row) else 0
+        if len(self._held) >= ROWS_MAX or self._held_bytes >= ROWS_BYTES_MAX:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._held:
+            self._writer.write_table(self._arrow.Table.from_pylist(self._held, self._schema))
+        self._held, self._held_bytes = [], 0
+
+    def give_up(self) -> None:
+        """The file is no table, and never will be; whoever opened it takes it away."""
+        with suppress(OSError, ValueError, self._arrow.ArrowException):
+            self._writer.close()
+
+    def close(self, footer: Footer) -> None:
+        """The last ones, and what stands behind them."""
+        self._flush()
+        self._writer.add_key_value_metadata({FOOTER_KEY: json.dumps(footer_fields(footer))})
+        self._writer.close()
+
+
+def _columns(row: Row | Lost) -> dict[str, Any]:
+    if isinstance(row, Lost):
+        return {
+            "metadata_partition": row.place,
+            "offset": row.offset,
+            "next_offset": row.next_offset,
+            "lost": row.why,
+        }
+    told = event_of(row)
+    custom = told.get("custom_metadata")
+    return told | {
+        "metadata_partition": row.place,
+        "offset": row.offset,
+        "timestamp_ms": row.timestamp_ms,
+        "key": row.key,
+        "value": row.value,
+        "headers": [{"name": name, "value": value} for name, value in row.headers],
+        "custom_metadata": None if custom is None else base64.b64decode(custom),
+    }
+
+
+class TableReader:
+    """
+    Reads one file. Raises `ConfigError` for what is no Parquet, and `Malformed` for what no backup
+    is.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._arrow = arrow_for(path)
+        try:
+            self._file = arrow_for(path, "pyarrow.parquet").ParquetFile(
+                path, page_checksum_verification=True
+            )
+        except OSError as error:
+            raise ConfigError(f"{path}: {_first_line(error)}") from error
+        except self._arrow.ArrowException as error:
+            raise Malformed(f"no Parquet, or not a whole file: {_first_line(error)}") from error
+        self._metadata: dict[bytes, bytes] = self._file.metadata.metadata or {}
+
+    def header(self) -> Header:
+        """What stands before the records."""
+        return parse_header(self._object(HEADER_KEY))
+
+    def footer(self) -> Footer:
+        """What stands behind them."""
+        return parse_footer(self._object(FOOTER_KEY))[0]
+
+    def rows(self) -> Iterator[Row | Lost]:
+        """Every record."""
+        names = ["metadata_partition", "offset", "timestamp_ms", "key", "value", "headers"]
+        try:
+            self._require_columns()
+            for batch in self._file.iter_batches(
+                batch_size=1_000, columns=[*names, "next_offset", "lost"]
+            ):
+                yield from map(_row, batch.to_pylist())
+        except (self._arrow.ArrowException, OSError) as error:
+            raise Malformed(f"it is cut, or damaged: {_first_line(error)}") from error
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    def _require_columns(self) -> None:
+        expected = schema_of(self._arrow)
+        found = self._file.schema_arrow
+        for name in ("metadata_partition", "offset", "timestamp_ms", "key", "value", "headers",
+                     "next_offset", "lost"):  # fmt: skip
+            if name not in found.names or found.field(name).type != expected.field(name).type:
+                msg = f"its column {name} is not that of a backup"
+                raise Malformed(msg)
+
+    def _object(self, key: bytes) -> dict[str, Any]:
+        try:
+            found = json.loads(self._metadata[key])
+        except (KeyError, ValueError, RecursionError) as error:
+            raise Malformed("no backup of a metadata topic: a table of something else") from error
+        if not isinstance(found, dict):
+            raise Malformed("no backup of a metadata topic: a table of something else")
+        return found
+
+
+def _row(found: dict[str, Any]) -> Row | Lost:
+    place, offset = found["metadata_partition"], found["offset"]
+    if place is None or offset is None or place < 0 or offset < 0:
+        raise Malformed("a record without its place")
+    if found["lost"] is not None:
+        next_offset = found["next_offset"]
+        if next_offset is None:
+            raise Malformed("records that were lost, without an end")
+        return Lost(place, offset, next_offset, found["lost"])
+    if found["timestamp_ms"] is None:
+        raise Malformed("a record without a time")
+    headers = []
+    for one in found["headers"] or ():
+        if one is None or one["name"] is None:
+            raise Malformed("a header without a name")
+        headers.append((one["name"], one["value"]))
+    return Row(
+        place, offset, found["timestamp_ms"], found["key"], found["value"], tuple(headers)
+    )  # fmt: skip
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0][:200]

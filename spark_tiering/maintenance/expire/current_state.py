@@ -1,0 +1,163 @@
+"""What cluster, metadata and jobs say now, and what follows from it for each partition."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rlmm.errors import ConfigError
+from rlmm.metadata.segment import PartitionDeleteState, SegmentState
+from spark_tiering.copy_plan.inputs import Writer
+from spark_tiering.job_registry.job_store import JobStore
+from spark_tiering.job_registry.open_copy_evidence import writers_of
+from spark_tiering.maintenance.expire.decision import decide, may_be_at_work
+from spark_tiering.maintenance.expire.topic_ownership import ClusterFacts, rules_of, standing_of
+from spark_tiering.maintenance.request import unmet_notes
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from rlmm.inspection.moment import PartitionSummary
+    from rlmm.metadata.ids import SegmentId, Uuid
+    from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.maintenance.expire.decision import PartitionPlan
+    from spark_tiering.maintenance.expire.options import Wish
+    from spark_tiering.maintenance.tier import Tier, TierMoment
+
+_FINISHED = PartitionDeleteState.DELETE_PARTITION_FINISHED
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One look at everything."""
+
+    cluster_id: str
+    """Of the metadata."""
+    plans: tuple[PartitionPlan, ...]
+    facts: ClusterFacts | None
+    unmet: tuple[str, ...] = ()
+    """What `--topic` names and the metadata does not know, as notes."""
+
+
+def know(
+    tier: Tier, wish: Wish, job_id: str, topics: Collection[tuple[str, Uuid]] | None = None
+) -> Known:
+    """
+    Look at everything, and decide about every partition of *topics*, by name and id; None: of all
+    that are wanted. Raises `ConfigError` where nobody can say whose business they are.
+    """
+    moment = tier.moment()
+    listed = moment.partitions()
+    summaries = [
+        one
+        for one in listed
+        if (one.delete is None or one.delete.state is not _FINISHED)
+        and (topics is None or (one.partition.topic, one.partition.topic_id) in topics)
+    ]
+    if topics is None:
+        _require_known(summaries, wish)
+    facts = _facts(tier, moment, summaries, wish)
+    plans = tuple(_plan(tier, moment, one, wish, facts, job_id) for one in summaries)
+    return Known(moment.identity.cluster_id, plans, facts, unmet_notes(tier.request, listed))
+
+
+def _require_known(summaries: Sequence[PartitionSummary], wish: Wish) -> None:
+    """A log start is for one partition that the metadata knows; anything else is a mistake."""
+    known = Counter((one.partition.topic, one.partition.partition) for one in summaries)
+    several = sorted(name for name in wish.log_starts if known[name] > 1)
+    if several:
+        topic, number = several[0]
+        msg = (
+            f"a log start is given for {topic}-{number}, of which the metadata knows several under "
+            "different topic ids: none can be meant"
+        )
+        raise ConfigError(msg)
+    unknown = sorted(name for name in wish.log_starts if not known[name])
+    if unknown:
+        names = ", ".join(f"{topic}-{number}" for topic, number in unknown)
+        msg = f"a log start is given for {names}, of which the metadata knows nothing"
+        raise ConfigError(msg)
+
+
+def _facts(
+    tier: Tier, moment: TierMoment, summaries: Sequence[PartitionSummary], wish: Wish
+) -> ClusterFacts | None:
+    cluster = tier.cluster
+    if cluster is None:
+        if tier.request.embedded is None and not wish.is_offline:
+            msg = (
+                "whether live brokers expire these topics is not known: name the cluster by "
+                "--bootstrap-server, or say --offline where no broker has them"
+            )
+            raise ConfigError(msg)
+        for is_asked, flag in (
+            (wish.asks_log_start, "--log-start-offset earliest"),
+            (wish.drops_deleted_topics, "--deleted-topics"),
+        ):
+            if is_asked:
+                msg = f"{flag} asks the cluster: name it by --bootstrap-server"
+                raise ConfigError(msg)
+        return None
+    cluster_id = cluster.cluster_id()
+    is_own_log = cluster_id == moment.identity.cluster_id
+    if wish.drops_deleted_topics and not is_own_log:
+        msg = (
+            f"this metadata is not that of cluster {cluster_id}, but an archive: it is there for "
+            "topics that are gone, and --deleted-topics would end it"
+        )
+        raise ConfigError(msg)
+    names = sorted({one.partition.topic for one in summaries})
+    topics = cluster.topics(names) if names else {}
+    absent = [name for name in names if name not in topics]
+    rights = cluster.rights(absent).on_topic if absent else {}
+    untold = frozenset(name for name in absent if rights.get(name) == frozenset())
+    told = ClusterFacts(cluster_id, is_own_log, topics, untold)
+    there = [
+        one.partition
+        for one in summaries
+        if told.topic(one.partition.topic, one.partition.topic_id) is not None
+    ]
+    offsets = cluster.offsets(there) if there and (is_own_log or wish.asks_log_start) else {}
+    starts = {one: ends.earliest for one, ends in offsets.items() if ends.earliest is not None}
+    return ClusterFacts(cluster_id, is_own_log, topics, untold, starts)
+
+
+def _plan(
+    tier: Tier,
+    moment: TierMoment,
+    summary: PartitionSummary,
+    wish: Wish,
+    facts: ClusterFacts | None,
+    job_id: str,
+) -> PartitionPlan:
+    partition, now_ms = summary.partition, tier.now_ms()
+    segments = list(moment.segments(partition))
+    alive = _alive(tier, segments, wish, now_ms, job_id)
+    return decide(
+        partition,
+        segments,
+        standing=standing_of(partition.topic, partition.topic_id, facts, wish),
+        rules=rules_of(partition, facts, wish),
+        wish=wish,
+        now_ms=now_ms,
+        at_work=may_be_at_work(segments, alive, wish.open_for_ms, now_ms),
+        delete=summary.delete,
+    )
+
+
+def _alive(
+    tier: Tier, segments: Sequence[SegmentMetadata], wish: Wish, now_ms: int, job_id: str
+) -> set[SegmentId]:
+    """Copies that a job which is alive deals with; who is young enough need not be asked about."""
+    asked = [
+        one
+        for one in segments
+        if one.state is SegmentState.COPY_SEGMENT_STARTED
+        and now_ms - one.event_timestamp_ms > wish.open_for_ms
+    ]
+    if not asked or tier.request.store is None:
+        return set()
+    jobs = JobStore(tier.store, tier.request.prefix, tier.now_ms)
+    writers = writers_of(jobs, asked, job_id)
+    return {one for one, writer in writers.items() if writer is Writer.ALIVE}

@@ -1,0 +1,201 @@
+"""
+What of one partition goes, and why: Kafka's rule, what was begun before, and what was asked for
+beside that. Pure: everything it goes by was looked at by others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rlmm.metadata.segment import SegmentState
+from rlmm.retention.retention import Fate, due_of, start_after
+from spark_tiering.maintenance.expire.topic_ownership import Standing
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from rlmm.metadata.events import PartitionDelete
+    from rlmm.metadata.ids import SegmentId, TopicIdPartition
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.retention.retention import Due, Rules
+    from spark_tiering.maintenance.expire.options import Wish
+
+_CS, _CF, _DS = (
+    SegmentState.COPY_SEGMENT_STARTED,
+    SegmentState.COPY_SEGMENT_FINISHED,
+    SegmentState.DELETE_SEGMENT_STARTED,
+)
+
+
+class Reason(StrEnum):
+    """Why a segment goes. A closed list."""
+
+    TIME = "retention-ms"
+    SIZE = "retention-bytes"
+    LOG_START = "log-start"
+    OLD_EPOCHS = "old-epochs"
+    """All its leader epochs were replaced by later ones."""
+    BEGUN = "deletion-begun"
+    """Somebody has started to delete it, and has not come to the end."""
+    OPEN_COPY = "open-copy"
+    """Its copy was started, and nobody works at it any more."""
+    PARTITION_DELETED = "partition-deleted"
+    """The metadata says that the whole partition is being deleted."""
+    TOPIC_DELETED = "topic-deleted"
+    """The cluster does not have the topic any more."""
+
+
+_OF_RULE: Final = {
+    Fate.TIME: Reason.TIME,
+    Fate.SIZE: Reason.SIZE,
+    Fate.BEFORE_LOG_START: Reason.LOG_START,
+    Fate.BEING_DELETED: Reason.BEGUN,
+}
+
+
+class Doomed(NamedTuple):
+    """A segment that goes."""
+
+    segment: SegmentMetadata
+    reason: Reason
+
+
+class Amount(NamedTuple):
+    """Segments and the bytes of their logs."""
+
+    segments: int = 0
+    size_bytes: int = 0
+
+    @classmethod
+    def of(cls, segments: Iterable[SegmentMetadata]) -> Amount:
+        """All of them."""
+        sizes = [one.size_bytes for one in segments]
+        return cls(len(sizes), sum(sizes))
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionPlan:
+    """What goes of one partition, in this order, and what stays."""
+
+    partition: TopicIdPartition
+    standing: Standing
+    rules: Rules
+    doomed: tuple[Doomed, ...]
+    kept: Amount
+    """Finished segments that stay."""
+    waiting: Amount
+    """Open copies that stay: perhaps somebody works at them, or nobody asked for their end."""
+    replaced: Amount
+    """Segments of leader epochs that were replaced, which stay."""
+    start_before: int | None
+    """The lowest offset that a finished segment has; None without any."""
+    start_after: int | None
+    """Where the log in the tier begins then; None where nothing is left."""
+    last_event_ms: int
+    """Of all its segments; 0 without any."""
+    delete: PartitionDelete | None = None
+    """The deletion of the whole partition, which was begun and is not finished."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing of it is to stay."""
+        return self.delete is not None or self.standing is Standing.DELETED
+
+    @property
+    def amount(self) -> Amount:
+        """What goes."""
+        return Amount.of(one.segment for one in self.doomed)
+
+    def by_reason(self) -> Mapping[str, int]:
+        """How many segments go, and why."""
+        return dict(sorted(Counter(one.reason.value for one in self.doomed).items()))
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is to be done."""
+        return self.standing.is_refused or (not self.doomed and self.delete is None)
+
+
+def may_be_at_work(
+    segments: Iterable[SegmentMetadata],
+    alive: Collection[SegmentId],
+    open_for_ms: int,
+    now_ms: int,
+) -> set[SegmentId]:
+    """Open copies that somebody may be working at: a job that is *alive*, or by their age."""
+    return {
+        one.id
+        for one in segments
+        if one.state is _CS and (one.id in alive or now_ms - one.event_timestamp_ms <= open_for_ms)
+    }
+
+
+def decide(
+    partition: TopicIdPartition,
+    segments: Sequence[SegmentMetadata],
+    *,
+    standing: Standing,
+    rules: Rules,
+    wish: Wish,
+    now_ms: int,
+    at_work: Collection[SegmentId] = (),
+    delete: PartitionDelete | None = None,
+) -> PartitionPlan:
+    """
+    What goes of *partition*, all of whose *segments* are given, of one moment.
+
+    *at_work* are the copies that somebody may be working at: they stay whatever happens, and as in
+    Kafka retention does not go beyond them. *delete* is its own deletion, unless that is finished.
+    """
+    after: int | None = None
+    replaced: list[SegmentMetadata] = []
+    if standing.is_refused:
+        doomed: list[Doomed] = []
+    elif delete is not None or standing is Standing.DELETED:
+        why = Reason.TOPIC_DELETED if delete is None else Reason.PARTITION_DELETED
+        doomed = [
+            Doomed(one, Reason.BEGUN if one.state is _DS else why)
+            for one in sorted(segments, key=lambda one: (one.start_offset, one.id.uuid))
+            if one.id not in at_work
+        ]
+    elif standing is Standing.GONE:
+        doomed = [Doomed(one, Reason.BEGUN) for one in segments if one.state is _DS]
+    else:
+        dues = due_of(segments, rules, now_ms, being_copied=at_work)
+        doomed = [*_doomed(dues, at_work, wish)]
+        after = start_after(dues)
+        replaced = [one.segment for one in dues if one.fate is Fate.SUPERSEDED]
+    going = {one.segment.id for one in doomed}
+    staying = [one for one in segments if one.id not in going]
+    kept = [one for one in staying if one.state is _CF]
+    lowest = min((one.start_offset for one in kept), default=None)
+    return PartitionPlan(
+        partition,
+        standing,
+        rules,
+        tuple(doomed),
+        Amount.of(kept),
+        Amount.of(one for one in staying if one.state is _CS),
+        Amount.of(one for one in replaced if one.id not in going),
+        min((one.start_offset for one in segments if one.state is _CF), default=None),
+        # As a leader reckons: the log may begin inside a segment that stays.
+        lowest if lowest is None or after is None else max(lowest, after),
+        max((one.event_timestamp_ms for one in segments), default=0),
+        delete,
+    )
+
+
+def _doomed(dues: Iterable[Due], at_work: Collection[SegmentId], wish: Wish) -> Iterable[Doomed]:
+    for one in dues:
+        if one.segment.id in at_work:
+            continue
+        reason = _OF_RULE.get(one.fate)
+        if one.fate is Fate.SUPERSEDED and wish.drops_old_epochs:
+            reason = Reason.OLD_EPOCHS
+        if one.segment.state is _CS and reason is None and wish.ends_open_copies:
+            reason = Reason.OPEN_COPY
+        if reason is not None:
+            yield Doomed(one.segment, reason)

@@ -1,0 +1,243 @@
+"""
+What is planned carried out, in waves: deletion started, objects away, deletion finished.
+
+A wave is looked at, then said to be started; looked at once more, now that nothing can bring it
+back, and its objects go; what is gone is said to be finished. A run that dies leaves at most one
+wave begun, each segment of it in a state from which the next run goes on. Between waves a run can
+be stopped. Nothing here knows Spark, stores or services: that is `hands`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from rlmm.metadata.segment import PartitionDeleteState, SegmentState
+from spark_tiering.maintenance.expire.object_removal import Target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.maintenance.expire.actions import Hands
+    from spark_tiering.maintenance.expire.decision import Doomed, PartitionPlan, Reason
+
+_CF, _DS, _DF = (
+    SegmentState.COPY_SEGMENT_FINISHED,
+    SegmentState.DELETE_SEGMENT_STARTED,
+    SegmentState.DELETE_SEGMENT_FINISHED,
+)
+_STARTED = PartitionDeleteState.DELETE_PARTITION_STARTED
+_FINISHED = PartitionDeleteState.DELETE_PARTITION_FINISHED
+MAX_DELETE = "max-delete"
+
+
+class Fate(StrEnum):
+    """What became of a segment that was to go. A closed list."""
+
+    WOULD_GO = "would-go"
+    """Nothing was done: a dry run."""
+    DELETED = "deleted"
+    """Its objects are gone, and the metadata says so."""
+    LEFT = "deletion-left"
+    """Its deletion is started and not finished: the next run goes on with it."""
+    CHANGED = "changed"
+    """It is not what was decided about any more, and was left as it is."""
+    NOT_BEGUN = "not-begun"
+    """Nothing was done to it."""
+
+
+class Receipt(NamedTuple):
+    """What became of one segment."""
+
+    segment: SegmentMetadata
+    reason: Reason
+    fate: Fate
+    detail: str = ""
+    was_there: bool = True
+    """Its manifest was found; of a segment that is not deleted nobody has looked."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionEnd:
+    """How far the deletion of a whole partition has come; *detail* says why not further."""
+
+    partition: TopicIdPartition
+    is_finished: bool
+    detail: str = ""
+
+
+class CarryingOut:
+    """One run; *on_progress* is told how many segments came to an end, and whether all well."""
+
+    def __init__(
+        self,
+        plans: Sequence[PartitionPlan],
+        hands: Hands,
+        *,
+        max_delete: int | None = None,
+        why_stop: Callable[[], str] = lambda: "",
+        on_receipts: Callable[[Sequence[Receipt]], None] = lambda receipts: None,
+    ) -> None:
+        self._plans = plans
+        self._hands = hands
+        self._left = max_delete
+        self._why_stop = why_stop
+        self._on_receipts = on_receipts
+        self.stopped = ""
+        """Why not everything was begun."""
+        self.receipts: list[Receipt] = []
+        self.ends: list[PartitionEnd] = []
+        self._barred: dict[TopicIdPartition, str] = {}
+
+    def run(self) -> None:
+        """All of it, as far as nothing stops it."""
+        whole = [one for one in self._plans if one.delete is not None and not one.is_idle]
+        for plan in whole:
+            self._begin_partition(plan)
+        for wave in self._waves():
+            self.stopped = self.stopped or self._why_stop()
+            if self.stopped:
+                self._not_begun(wave, self.stopped)
+            else:
+                self._carry(wave)
+        for plan in whole:
+            self._end_partition(plan)
+
+    def _waves(self) -> Iterator[list[Doomed]]:
+        """What goes, partition by partition, so many at a time, up to what a run may delete."""
+        size = self._hands.wave
+        wave: list[Doomed] = []
+        for one in (one for plan in self._plans for one in plan.doomed):
+            if self._left is not None:
+                if not self._left:
+                    self._not_begun([one], MAX_DELETE)
+                    continue
+                self._left -= 1
+            wave.append(one)
+            if len(wave) == size:
+                yield wave
+                wave = []
+        if wave:
+            yield wave
+
+    # ------------------------------------------------------------------------------ a wave
+
+    def _carry(self, wave: Sequence[Doomed]) -> None:
+        looked = [one for one in wave if self._is_ours(one)]
+        begun = self._begun([one for one in looked if self._is_as_decided(one)])
+        ready = [one for one in begun if self._is_being_deleted(one)]
+        targets = [
+            Target(one.segment.id, one.segment.start_offset, one.segment.state is _CF)
+            for one in ready
+        ]
+        removals = self._hands.remove(targets)
+        gone = []
+        for one, removal in zip(ready, removals, strict=True):
+            if removal.is_done:
+                gone.append((one, removal.was_there))
+            else:
+                self._tell(one, Fate.LEFT, removal.detail or "its objects could not be deleted")
+        self._finish(gone)
+
+    def _is_ours(self, doomed: Doomed) -> bool:
+        partition = doomed.segment.id.partition
+        why = self._barred.get(partition) or self._hands.why_not_ours(partition)
+        if why:
+            # A topic that is lost stays lost; and what is not known now is not asked for each.
+            self._barred[partition] = why
+            self._tell(doomed, Fate.NOT_BEGUN, why)
+        return not why
+
+    def _is_as_decided(self, doomed: Doomed) -> bool:
+        now = self._hands.look(doomed.segment.id)
+        if now == doomed.segment:
+            return True
+        if isinstance(now, str):
+            self._tell(doomed, Fate.NOT_BEGUN, now)
+        elif now is None:
+            self._tell(doomed, Fate.CHANGED, "somebody has deleted it meanwhile")
+        elif now.state is _DS and doomed.segment.state is not _DS:
+            self._tell(doomed, Fate.CHANGED, "somebody else has begun to delete it meanwhile")
+        else:
+            self._tell(doomed, Fate.CHANGED, f"it is {now.state.name} meanwhile")
+        return False
+
+    def _begun(self, wave: Sequence[Doomed]) -> list[Doomed]:
+        """Those whose deletion is started now: CS -> DS -> DF, never without the second (F115)."""
+        fresh = [one for one in wave if one.segment.state is not _DS]
+        told = self._hands.move([one.segment for one in fresh], _DS)
+        failed = {one.segment.id: why for one, why in zip(fresh, told, strict=True) if why}
+        begun = []
+        for one in wave:
+            why = failed.get(one.segment.id, "")
+            if why and not self._is_begun_all_the_same(one):
+                self._tell(one, Fate.NOT_BEGUN, why)
+            else:
+                begun.append(one)
+        return begun
+
+    def _is_begun_all_the_same(self, doomed: Doomed) -> bool:
+        now = self._hands.look(doomed.segment.id)
+        return not isinstance(now, str) and now is not None and now.state is _DS
+
+    def _is_being_deleted(self, doomed: Doomed) -> bool:
+        """Looked at again just before its objects go; from here nothing leads back."""
+        now = self._hands.look(doomed.segment.id)
+        why = self._hands.why_not_ours(doomed.segment.id.partition)
+        if isinstance(now, str) or why:
+            self._tell(doomed, Fate.LEFT, why or str(now))
+            return False
+        if now is None:
+            self._tell(doomed, Fate.CHANGED, "somebody has deleted it meanwhile")
+            return False
+        if now.state is not _DS:
+            self._tell(doomed, Fate.CHANGED, f"it is {now.state.name} meanwhile")
+            return False
+        return True
+
+    def _finish(self, gone: Sequence[tuple[Doomed, bool]]) -> None:
+        told = self._hands.move([one.segment for one, _ in gone], _DF)
+        for (one, was_there), why in zip(gone, told, strict=True):
+            if why and self._hands.look(one.segment.id) is not None:
+                self._tell(one, Fate.LEFT, why)
+            else:
+                self._tell(one, Fate.DELETED, was_there=was_there)
+
+    def _not_begun(self, wave: Sequence[Doomed], why: str) -> None:
+        for one in wave:
+            self._tell(one, Fate.NOT_BEGUN, why)
+
+    def _tell(
+        self, doomed: Doomed, fate: Fate, detail: str = "", *, was_there: bool = True
+    ) -> None:
+        receipt = Receipt(doomed.segment, doomed.reason, fate, detail, was_there)
+        self.receipts.append(receipt)
+        self._on_receipts([receipt])
+
+    # ------------------------------------------------------------------- a partition as a whole
+
+    def _begin_partition(self, plan: PartitionPlan) -> None:
+        """Its deletion was marked by somebody: it is started before anything of it goes."""
+        assert plan.delete is not None
+        why = self._hands.why_not_ours(plan.partition)
+        if not why and plan.delete.state < _STARTED and not self._why_stop():
+            why = self._hands.move_partition(plan.partition, _STARTED)
+        if why:
+            self._barred[plan.partition] = why
+
+    def _end_partition(self, plan: PartitionPlan) -> None:
+        """Finished when nothing of it is left: nothing may ever be said about it after that."""
+        why = self._barred.get(plan.partition) or self.stopped
+        why = why or self._hands.why_not_ours(plan.partition)
+        if not why:
+            is_empty = self._hands.is_empty(plan.partition)
+            if isinstance(is_empty, str):
+                why = is_empty
+            elif not is_empty:
+                why = "segments of it are left"
+        if not why:
+            why = self._hands.move_partition(plan.partition, _FINISHED)
+        self.ends.append(PartitionEnd(plan.partition, not why, why))

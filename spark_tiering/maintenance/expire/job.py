@@ -1,0 +1,220 @@
+"""
+A whole run: looked at, claimed, looked at again, carried out, and reported on.
+
+Nothing is written before the topics are claimed, and what is done was decided after that: a copy
+job that had a topic until a moment ago has left its mark in the metadata by then.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from rlmm.errors import ConfigError, RlmmError, StoreNotPermitted
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.copy_job.stop_signals import StopSigns
+from spark_tiering.job_registry.job_store import Topic
+from spark_tiering.layout.object_names import ObjectKind
+from spark_tiering.maintenance.expire.actions import TierHands
+from spark_tiering.maintenance.expire.current_state import know
+from spark_tiering.maintenance.expire.execution import CarryingOut, Fate, Receipt
+from spark_tiering.maintenance.expire.progress import DeletionMeter
+from spark_tiering.maintenance.expire.report import ExpireReport
+from spark_tiering.maintenance.job_lease import busy_text, open_care_life
+from spark_tiering.segment_reading.faults import SegmentUnreadable
+from spark_tiering.segment_reading.places import KeyPlaces
+from spark_tiering.stores.results import Absent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from spark_tiering.copy_job.progress import Progress
+    from spark_tiering.maintenance.expire.current_state import Known
+    from spark_tiering.maintenance.expire.decision import PartitionPlan
+    from spark_tiering.maintenance.expire.options import Wish
+    from spark_tiering.maintenance.job_lease import CareLife
+    from spark_tiering.maintenance.tier import Tier
+
+PROBED_MAX = 10
+"""Segments that are looked for in the store before anything is said to be deleted."""
+_FINISHED = SegmentState.COPY_SEGMENT_FINISHED
+
+_log = logging.getLogger("spark_tiering.care.expire.job")
+
+
+def nobody_stops() -> str:
+    """For who has no reason of its own to stop."""
+    return ""
+
+
+def nobody_listens(_: Progress) -> None:
+    """For who does not want to know how far it is."""
+
+
+def expire(
+    tier: Tier,
+    wish: Wish,
+    *,
+    is_applied: bool = False,
+    why_stop: Callable[[], str] = nobody_stops,
+    on_progress: Callable[[Progress], None] = nobody_listens,
+) -> ExpireReport:
+    """
+    What of *tier* goes, and, where it *is_applied*, goes now.
+
+    *why_stop* is asked between waves of segments, beside the mark of `rlmm tier pause`. Raises
+    `ConfigError` for what cannot be meant, and what the parts raise before anything is changed.
+    """
+    began_ms = tier.now_ms()
+    known = know(tier, wish, "")
+    if not is_applied:
+        return _shown(tier, wish, known, began_ms)
+    todo = _topics(one for one in known.plans if not one.is_idle)
+    if not todo:
+        return _report(tier, known, began_ms, "", known.plans)
+    absent = () if wish.is_without_objects else _absent_notes(tier, wish, _doomed(known))
+    if absent:
+        msg = f"{absent[0]}; --objects-gone lets the metadata of what is gone already go as well"
+        raise ConfigError(msg)
+    tier.writer()  # one that cannot be written to is told before anything is claimed
+    tier.engine()
+    with open_care_life(tier) as life:
+        return _applied(tier, wish, life, began_ms, todo, known, why_stop, on_progress)
+
+
+def _shown(tier: Tier, wish: Wish, known: Known, began_ms: int) -> ExpireReport:
+    receipts = _doomed(known)
+    return ExpireReport(
+        is_applied=False,
+        cluster_id=known.cluster_id,
+        job_id="",
+        began_ms=began_ms,
+        ended_ms=tier.now_ms(),
+        plans=known.plans,
+        receipts=receipts,
+        notes=(*known.unmet, *_absent_notes(tier, wish, receipts), *_notes(known)),
+    )
+
+
+def _doomed(known: Known) -> tuple[Receipt, ...]:
+    return tuple(
+        Receipt(one.segment, one.reason, Fate.WOULD_GO)
+        for plan in known.plans
+        for one in plan.doomed
+    )
+
+
+def _applied(
+    tier: Tier,
+    wish: Wish,
+    life: CareLife,
+    began_ms: int,
+    todo: list[Topic],
+    before: Known,
+    why_stop: Callable[[], str],
+    on_progress: Callable[[Progress], None],
+) -> ExpireReport:
+    busy = life.claim_each(todo)
+    held = {(one.name, one.topic_id) for one in life.claims.held}
+    known = know(tier, wish, life.job_id, held)
+    meter = DeletionMeter(known.plans, wish.max_delete, on_progress)
+    signs = StopSigns(time.monotonic, is_paused=life.records.is_asked_to_stop, why_stop=why_stop)
+    carried = CarryingOut(
+        known.plans,
+        TierHands(tier, tier.request.require_store, wish, life.claims),
+        max_delete=wish.max_delete,
+        why_stop=signs.why_stop,
+        on_receipts=meter.came_back,
+    )
+    carried.run()
+    others = [
+        one for one in before.plans if (one.partition.topic, one.partition.topic_id) not in held
+    ]
+    report = ExpireReport(
+        is_applied=True,
+        cluster_id=known.cluster_id,
+        job_id=life.job_id,
+        began_ms=began_ms,
+        ended_ms=tier.now_ms(),
+        plans=(*known.plans, *others),
+        receipts=tuple(carried.receipts),
+        ends=tuple(carried.ends),
+        busy={
+            (topic.name, str(topic.topic_id)): busy_text(one, tier.now_ms())
+            for topic, one in busy.items()
+        },
+        stopped=carried.stopped,
+        notes=(*life.traits.findings, *before.unmet, *_notes(known)),
+    )
+    try:
+        life.records.write_report(report.document())
+    except RlmmError as error:
+        _log.warning("the report could not be kept in the store: %s", error)
+    return report
+
+
+def _report(
+    tier: Tier, known: Known, began_ms: int, job_id: str, plans: tuple[PartitionPlan, ...]
+) -> ExpireReport:
+    """Nothing was to be done."""
+    return ExpireReport(
+        is_applied=True,
+        cluster_id=known.cluster_id,
+        job_id=job_id,
+        began_ms=began_ms,
+        ended_ms=tier.now_ms(),
+        plans=plans,
+        receipts=(),
+        notes=(*known.unmet, *_notes(known)),
+    )
+
+
+def _absent_notes(tier: Tier, wish: Wish, receipts: tuple[Receipt, ...]) -> tuple[str, ...]:
+    """
+    Whether the first segments that would go are in the store at all: a mistyped store or prefix
+    else deletes the metadata, and leaves the objects. Raises what says something of the store.
+    """
+    finished = [one.segment for one in receipts if one.segment.state is _FINISHED][:PROBED_MAX]
+    prefixes = (tier.request.prefix, *wish.old_prefixes)
+    for segment in finished:
+        try:
+            places = KeyPlaces(prefixes).candidates(segment.id, segment.start_offset)
+            for keys in places:
+                found = tier.store.head(keys[ObjectKind.MANIFEST], is_sum_wanted=False)
+                if not isinstance(found, Absent):
+                    return ()
+        except (SegmentUnreadable, StoreNotPermitted):
+            return ()  # nobody can tell
+    if not finished:
+        return ()
+    return (
+        f"none of the first {len(finished)} segments that would go has a manifest in the store: is "
+        "it the right one, with the right prefix? --old-prefix names one of before",
+    )
+
+
+def _notes(known: Known) -> tuple[str, ...]:
+    """Topics that no limit is known of: nothing of them goes but what was begun."""
+    without = sorted(
+        {
+            one.partition.topic
+            for one in known.plans
+            if not one.standing.is_refused
+            and not one.is_whole
+            and one.rules.retention_ms is None
+            and one.rules.retention_bytes is None
+            and one.rules.log_start is None
+        }
+    )
+    if not without:
+        return ()
+    names = ", ".join(without[:5]) + (f" and {len(without) - 5} more" if len(without) > 5 else "")
+    return (
+        f"no limit is known of {names}: --retention-ms, --retention-bytes or --log-start-offset "
+        "gives one, or a cluster that has the topic",
+    )
+
+
+def _topics(plans: Iterable[PartitionPlan]) -> list[Topic]:
+    return sorted({Topic(one.partition.topic, one.partition.topic_id) for one in plans})

@@ -1,0 +1,99 @@
+"""
+The objects of some segments taken away: what runs on executors, several segments a unit.
+
+Where objects were written under another prefix once, they are looked for there only when the
+segment is not under the present one: who has changed a prefix pays one more question a segment, and
+not every request twice for ever (failure scenario F125).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from rlmm.errors import RlmmError
+from spark_tiering.executor.object_deletion import delete_objects
+from spark_tiering.executor.tasks import one_line
+from spark_tiering.layout.object_names import ObjectKind, object_key
+from spark_tiering.stores.opening import process_store
+from spark_tiering.stores.results import Absent
+
+if TYPE_CHECKING:
+    from rlmm.metadata.ids import SegmentId
+    from spark_tiering.stores.opening import StoreSettings
+    from spark_tiering.stores.protocol import ObjectStore
+
+
+class Target(NamedTuple):
+    """The objects of one segment."""
+
+    segment_id: SegmentId
+    start_offset: int
+    was_finished: bool
+    """Its copy was seen to be finished: nothing of it can be half-written."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemovalTask:
+    """One unit."""
+
+    store: StoreSettings
+    prefix: str
+    old_prefixes: tuple[str, ...]
+    targets: tuple[Target, ...]
+
+
+class Removal(NamedTuple):
+    """
+    What became of one segment's objects. Where it is not done some may be there still, and *detail*
+    says why. *was_there*: its manifest was found, under whatever prefix.
+    """
+
+    segment_id: SegmentId
+    is_done: bool
+    was_there: bool
+    detail: str = ""
+
+
+def remove(task: RemovalTask) -> list[Removal]:
+    """
+    Take away what *task* names; whatever is gone is fine (F118). Behind a segment that the store
+    fails at none is tried: it would fail as well, and each take its time.
+    """
+    removals: list[Removal] = []
+    failure = ""
+    for target in task.targets:
+        if failure:
+            removals.append(Removal(target.segment_id, False, False, failure))
+            continue
+        try:
+            removal = _remove(process_store(task.store), target, task)
+        except RlmmError as error:
+            removal = Removal(target.segment_id, False, False, one_line(str(error)))
+        failure = "" if removal.is_done else removal.detail or "the store failed"
+        removals.append(removal)
+    return removals
+
+
+def _remove(store: ObjectStore, target: Target, task: RemovalTask) -> Removal:
+    was_there = _has_manifest(store, target, task.prefix)
+    # What is under the present prefix was written there, and is nowhere else. One whose manifest is
+    # not there may have been begun there, or be elsewhere: all places then.
+    for place in [task.prefix] if was_there else [task.prefix, *task.old_prefixes]:
+        if place != task.prefix:
+            was_there = was_there or _has_manifest(store, target, place)
+        deletion = delete_objects(
+            store,
+            target.segment_id,
+            target.start_offset,
+            place,
+            with_uploads=not target.was_finished,
+        )
+        if not deletion.is_done:
+            return Removal(target.segment_id, False, was_there, one_line(deletion.detail))
+    return Removal(target.segment_id, True, was_there)
+
+
+def _has_manifest(store: ObjectStore, target: Target, prefix: str) -> bool:
+    key = object_key(target.segment_id, target.start_offset, ObjectKind.MANIFEST, prefix)
+    return not isinstance(store.head(key, is_sum_wanted=False), Absent)

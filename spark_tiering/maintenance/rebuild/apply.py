@@ -1,0 +1,262 @@
+"""
+The whole of an application: the file is read to its end, each user partition is looked at as it is
+now, and what is missing is published, a group at a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from rlmm.errors import ConfigError
+from spark_tiering.maintenance.backup.streams import read_lines
+from spark_tiering.maintenance.rebuild.apply_steps import groups, steps_for, taken_by_a_service
+from spark_tiering.maintenance.rebuild.document import (
+    LINE_BYTES_MAX,
+    Entry,
+    Head,
+    Malformed,
+    parse_end,
+    parse_entry,
+    parse_head,
+    parse_line,
+)
+from spark_tiering.maintenance.rebuild.progress import RebuildMeter
+from spark_tiering.maintenance.rebuild.publishing import open_publisher
+from spark_tiering.maintenance.rebuild.report import ApplyReport
+from spark_tiering.maintenance.wiring import access_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from rlmm.metadata.ids import SegmentId, TopicIdPartition
+    from spark_tiering.maintenance.rebuild.apply_steps import Step
+    from spark_tiering.maintenance.rebuild.publishing import Event, Publishes
+    from spark_tiering.maintenance.tier import Tier
+    from spark_tiering.tier_metadata.opening import AccessSettings
+
+
+@dataclass(frozen=True, slots=True)
+class EventsFile:
+    """A file of events that was read whole once, and its digest was right."""
+
+    path: Path
+    head: Head
+    segments: frozenset[SegmentId]
+    """All that it is about."""
+
+    def entries(self) -> Iterator[Entry]:
+        """The segments in it, once more."""
+        return (one for one in _read(self.path) if isinstance(one, Entry))
+
+
+def open_events(path: Path) -> EventsFile:
+    """
+    The file, read to its end. Raises `ConfigError`, in one line, for what is none, is of another
+    version, is cut, or is not what was written.
+    """
+    head: Head | None = None
+    found: list[SegmentId] = []
+    is_whole = False
+    for one in _read(path):
+        if isinstance(one, Head):
+            head = one
+        elif isinstance(one, Entry):
+            found.append(one.start.id)
+        else:
+            is_whole = True
+    if head is None or not is_whole:
+        raise ConfigError(f"{path}: it is cut: what stands at its end is missing")
+    segments = frozenset(found)
+    if len(segments) != len(found):
+        raise ConfigError(f"{path}: a segment stands in it twice")
+    return EventsFile(path, head, segments)
+
+
+def _read(path: Path) -> Iterator[Head | Entry | bool]:
+    """What stands in a file, in order; True at its end, when its digest was right."""
+    parser, number = _Parser(), 0
+    for number, line in enumerate(read_lines(path, LINE_BYTES_MAX), 1):
+        try:
+            found = parser.parse(line)
+        except Malformed as error:
+            where = f"{path}, line {number}" if number > 1 else str(path)
+            raise ConfigError(f"{where}: {error}") from error
+        if found is not None:
+            yield found
+    if not number:
+        raise ConfigError(f"{path}: an empty file, and no events")
+
+
+class _Parser:
+    """Line by line; raises `Malformed`."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+        self._head: Head | None = None
+        self._first: dict[str, object] | None = None
+        self._events = 0
+        self._is_over = False
+
+    def parse(self, line: bytes) -> Head | Entry | bool | None:
+        """What *line* completes, if anything."""
+        if self._is_over:
+            raise Malformed("more stands behind the end")
+        found = parse_line(line)
+        if "end" in found:
+            self._end(found)
+            return True
+        self._hash.update(line)
+        if self._head is None:
+            self._head = parse_head(found)
+            return self._head
+        self._events += 1
+        if self._first is None:
+            self._first = found
+            return None
+        first, self._first = self._first, None
+        return parse_entry(first, found, self._head.prefix)
+
+    def _end(self, found: dict[str, object]) -> None:
+        events, sha256 = parse_end(found)
+        if self._head is None:
+            raise Malformed("no file of `rlmm tier rebuild`: it has an end and no begin")
+        if self._first is not None or events != self._events:
+            msg = f"{self._events} events, its end says {events}"
+            raise Malformed(msg)
+        if sha256 != self._hash.hexdigest():
+            raise Malformed("not what was written: its digest differs; make the file anew")
+        self._is_over = True
+
+
+# ---------------------------------------------------------------------------------- applying
+
+
+def apply(
+    tier: Tier,
+    path: Path,
+    *,
+    is_applied: bool = True,
+    is_other_log: bool = False,
+    why_stop: Callable[[], str] = lambda: "",
+    access: AccessSettings | None = None,
+    meter: RebuildMeter | None = None,
+) -> ApplyReport:
+    """
+    Publish what the metadata lacks of the file *path*, or say what that would be.
+
+    Raises `ConfigError`, with nothing published, for a file that is none, and for one that was made
+    for another log, unless *is_other_log*.
+    """
+    began_s = time.monotonic()
+    events = open_events(path)
+    identity = events.head.identity
+    count = None if identity is None else identity.partition_count
+    report = ApplyReport(str(path), is_applied=is_applied)
+    meter = meter or RebuildMeter()
+    publisher = open_publisher(
+        tier, access or access_of(tier.request), events.segments, count, is_written=is_applied
+    )
+    try:
+        report.target = publisher.where
+        if not is_other_log:
+            _require_same_log(events, publisher)
+        application = _Application(tier, events, publisher, report, why_stop)
+        for group in groups(application.steps()):
+            application.publish(group)
+            not_published = report.refused + report.failed + report.left
+            meter.dealt(report.published + report.equal, not_published, len(events.segments))
+        unmet = tier.request.topics.unmet({one.partition.topic for one in events.segments})
+        report.notes += [f"{path} has no topic {name}" for name in unmet]
+    finally:
+        publisher.close()
+    report.elapsed_s = time.monotonic() - began_s
+    return report
+
+
+def _require_same_log(events: EventsFile, publisher: Publishes) -> None:
+    meant, there = events.head.identity, publisher.identity
+    if meant is None or there is None or meant == there:
+        return
+    for what, was, now in (
+        ("cluster", meant.cluster_id, there.cluster_id),
+        ("metadata topic id", meant.topic_id, there.topic_id),
+        ("number of metadata partitions", meant.partition_count, there.partition_count),
+    ):
+        if was != now:
+            msg = (
+                f"{events.path} was made for another log: its {what} is {was}, that of"
+                f" {publisher.where} is {now}; make it anew, or say --other-log"
+            )
+            raise ConfigError(msg)
+
+
+class _Application:
+    def __init__(
+        self,
+        tier: Tier,
+        events: EventsFile,
+        publisher: Publishes,
+        report: ApplyReport,
+        why_stop: Callable[[], str],
+    ) -> None:
+        self._wants_topic = tier.request.topics.wants_topic
+        self._events = events
+        self._publisher = publisher
+        self._report = report
+        self._why_stop = why_stop
+        self._failed: set[TopicIdPartition] = set()
+
+    def steps(self) -> Iterator[Step]:
+        """What is to be done, a user partition after the other, each as it is when it comes."""
+        by_partition = groupby(self._events.entries(), lambda entry: entry.start.id.partition)
+        for partition, found in by_partition:
+            if not self._wants_topic(partition.topic):
+                continue
+            known = self._publisher.known(partition)
+            told = steps_for(list(found), known.segments, known.gone, known.deletion)
+            if self._publisher.judges:
+                told = taken_by_a_service(told)
+            self._report.equal += told.equal
+            for refusal in told.refused:
+                self._report.refuse(*refusal)
+            yield from told.steps
+
+    def publish(self, group: Sequence[Step]) -> None:
+        """The starts of a group, and then the finishes of those that took effect."""
+        report = self._report
+        if not report.stopped_by:
+            report.stopped_by = self._why_stop()
+        steps = [] if report.stopped_by else [one for one in group if not self._is_failed(one)]
+        report.left += len(group) - len(steps)
+        if not report.is_applied:
+            report.published += len(steps)
+            report.resumed += sum(not one.needs_start for one in steps)
+            return
+        begun = [one for one in steps if one.needs_start]
+        why_not = self._outcomes([one.entry.start for one in begun])
+        rest = [one for one in steps if one.entry.start.id not in why_not]
+        why_not |= self._outcomes([one.entry.finish for one in rest])
+        for one in steps:
+            segment_id = one.entry.start.id
+            if segment_id in why_not:
+                report.fail(segment_id, why_not[segment_id])
+                self._failed.add(segment_id.partition)
+            else:
+                report.published += 1
+                report.resumed += not one.needs_start
+
+    def _is_failed(self, step: Step) -> bool:
+        """Whether a segment that may have to come before it is not there."""
+        return step.entry.start.id.partition in self._failed
+
+    def _outcomes(self, events: Sequence[Event]) -> dict[SegmentId, str]:
+        """Why segments are not as they should be now."""
+        if not events:
+            return {}
+        outcomes = self._publisher.publish(events)
+        return {event.id: why for event, why in zip(events, outcomes, strict=True) if why}

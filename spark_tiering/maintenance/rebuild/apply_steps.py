@@ -1,0 +1,141 @@
+"""
+What of a file of events is still to be published, what contradicts the metadata as it is, and what
+may be published together. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.maintenance.rebuild.decision import Covers, differences
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from rlmm.metadata.ids import SegmentId, TopicIdPartition
+    from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.maintenance.rebuild.document import Entry
+
+GROUP_MAX: Final = 500
+"""Segments that are published together."""
+GONE: Final = "its deletion is finished by now"
+
+
+class Step(NamedTuple):
+    """What is to be done for one segment."""
+
+    entry: Entry
+    needs_start: bool
+    """Off where an application before this one came so far."""
+
+
+class Refusal(NamedTuple):
+    """A segment of which nothing is published."""
+
+    segment_id: SegmentId
+    start_offset: int
+    why: str
+
+
+@dataclass
+class Steps:
+    """What is to be done for one user partition."""
+
+    steps: list[Step] = field(default_factory=list)
+    equal: int = 0
+    """Segments that are there already."""
+    refused: list[Refusal] = field(default_factory=list)
+
+
+def steps_for(
+    entries: Sequence[Entry],
+    present: Mapping[SegmentId, SegmentMetadata],
+    gone: Collection[SegmentId] = (),
+    deletion: str = "",
+) -> Steps:
+    """
+    What is to be done for *entries* of one user partition where the metadata has *present*.
+
+    *gone* are segments whose deletion is finished; *deletion* says how far that of the whole
+    partition is. A segment of which only the start is there is finished where that start is the
+    file's own: an application was broken off between the two.
+    """
+    told = Steps()
+    named = {entry.start.id for entry in entries}
+    covers = Covers(one for one in present.values() if one.id not in named)
+    for entry in entries:
+        start = entry.start
+        known = present.get(start.id)
+        why = f"the whole partition is being deleted: {deletion}" if deletion else ""
+        if not why:
+            why = _why_not(entry, known, covers) or ("" if known or start.id not in gone else GONE)
+        if why:
+            told.refused.append(Refusal(start.id, start.start_offset, why))
+        elif known is not None and known.state is SegmentState.COPY_SEGMENT_FINISHED:
+            told.equal += 1
+        else:
+            told.steps.append(Step(entry, needs_start=known is None))
+    return told
+
+
+def _why_not(entry: Entry, known: SegmentMetadata | None, covers: Covers) -> str:
+    """What of the metadata as it is contradicts *entry*; empty where nothing does."""
+    if known is None:
+        holder = covers.holder(entry.start)
+        if holder is None:
+            return ""
+        extent = f"{holder.start_offset} to {holder.last_offset}"
+        return f"{holder.id.uuid} holds its offsets by now, {extent}"
+    if known.state is SegmentState.COPY_SEGMENT_STARTED:
+        is_ours = known == entry.start
+        return "" if is_ours else f"a copy of its id is open, begun by broker {known.broker_id}"
+    if known.state is SegmentState.COPY_SEGMENT_FINISHED:
+        differing = differences(entry.finished, known)
+        return f"it is there, with other fields: {'; '.join(differing)}" if differing else ""
+    return f"it is {known.state.name} by now"
+
+
+def taken_by_a_service(steps: Steps) -> Steps:
+    """
+    The same for a service, which lets nobody finish a copy that adds nothing to one of another
+    broker: brokers would do that, so it is not published by halves.
+    """
+    shard = PythonShard(0)
+    found = Steps(equal=steps.equal, refused=list(steps.refused))
+    for step in steps.steps:
+        shard.apply_event(step.entry.start)
+        if shard.admit(step.entry.finish) is None:
+            shard.apply_event(step.entry.finish)
+            found.steps.append(step)
+        else:
+            start = step.entry.start
+            why = (
+                "a service refuses a copy of what another broker has copied as well: publish it by"
+                " --bootstrap-server or --embedded"
+            )
+            found.refused.append(Refusal(start.id, start.start_offset, why))
+    return found
+
+
+def groups(steps: Iterable[Step], most: int = GROUP_MAX) -> Iterator[list[Step]]:
+    """
+    *steps* in their order, those together that may be: of segments that overlap the later one has
+    to come behind the earlier one's verdict.
+    """
+    group: list[Step] = []
+    reached: dict[TopicIdPartition, tuple[int, int]] = {}
+    for step in steps:
+        start = step.entry.start
+        partition, extent = start.id.partition, (start.start_offset, start.last_offset)
+        first, last = reached.get(partition, (extent[1] + 1, extent[0] - 1))
+        if group and (len(group) >= most or (extent[0] <= last and first <= extent[1])):
+            yield group
+            group, reached = [], {}
+            first, last = extent
+        group.append(step)
+        reached[partition] = min(first, extent[0]), max(last, extent[1])
+    if group:
+        yield group

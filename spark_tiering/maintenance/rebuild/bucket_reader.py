@@ -1,0 +1,126 @@
+"""
+The sets of a store, a user partition at a time: listed one after the other, read side by side.
+
+As many partitions as make a wave are listed, then their manifests are read by the engine. What is
+held are the sets of one wave, or of the largest partition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from rlmm.findings import tier_findings as kinds
+from spark_tiering.execution.protocol import UnitLost
+from spark_tiering.layout.object_names import ObjectKind, parse_object_key, partition_folder
+from spark_tiering.maintenance.rebuild.manifests import SETS_MAX, ReadTask, read_sets
+from spark_tiering.maintenance.rebuild.object_sets import ListedSet, ReadSet
+from spark_tiering.maintenance.rebuild.progress import RebuildMeter
+from spark_tiering.store_listing.manifests import partition_folders, topic_folders
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rlmm.metadata.ids import SegmentId, TopicIdPartition
+    from spark_tiering.execution.protocol import Engine
+    from spark_tiering.layout.metadata_recovery import CustomFields
+    from spark_tiering.stores.opening import StoreSettings
+    from spark_tiering.stores.protocol import ObjectStore
+
+WAVE_SETS: Final = 200_000
+
+Wave = dict["TopicIdPartition", list[ReadSet]]
+
+
+@dataclass
+class BucketReader:
+    """Reads what a store has of the topics that are wanted."""
+
+    store: ObjectStore
+    settings: StoreSettings
+    prefix: str
+    wants_topic: Callable[[str], bool]
+    fields: CustomFields
+    custom_bytes_max: int
+    wave_sets: int = WAVE_SETS
+    meter: RebuildMeter = field(default_factory=RebuildMeter)
+    sets: int = 0
+    """That were listed so far."""
+    unknown_keys: int = 0
+    """Among the objects of partitions, those that are no segment's."""
+    _listed: dict[TopicIdPartition, list[ListedSet]] = field(default_factory=dict)
+
+    def waves(self, engine: Callable[[], Engine]) -> Iterator[Wave]:
+        """Every partition once, by topic, topic id and number; all of its sets together."""
+        held = 0
+        for partition in self._partitions():
+            sets = self._list(partition)
+            self._listed[partition] = sets
+            held += len(sets)
+            if held >= self.wave_sets:
+                yield self._read(engine)
+                held = 0
+        if self._listed:
+            yield self._read(engine)
+
+    def _partitions(self) -> Iterator[TopicIdPartition]:
+        folders = sorted(
+            topic_folders(self.store, self.prefix, self.wants_topic),
+            key=lambda one: (one.topic, one.topic_id),
+        )
+        for folder in folders:
+            found = partition_folders(self.store, folder)
+            yield from sorted(found, key=lambda one: one.partition)
+
+    def _list(self, partition: TopicIdPartition) -> list[ListedSet]:
+        sizes: dict[tuple[SegmentId, int], dict[ObjectKind, int]] = {}
+        modified: dict[tuple[SegmentId, int], int] = {}
+        for one in self.store.list(partition_folder(partition, self.prefix)):
+            name = parse_object_key(one.key, self.prefix)
+            if name is None:
+                self.unknown_keys += 1
+                continue
+            place = name.segment_id, name.start_offset
+            sizes.setdefault(place, {})[name.kind] = one.size_bytes
+            if name.kind is ObjectKind.MANIFEST or place not in modified:
+                modified[place] = one.modified_ms
+        self.sets += len(sizes)
+        self.meter.listed(len(sizes))
+        return [
+            ListedSet(segment_id, start, found, modified[segment_id, start])
+            for (segment_id, start), found in sizes.items()
+        ]
+
+    def _read(self, engine: Callable[[], Engine]) -> Wave:
+        listed, self._listed = self._listed, {}
+        sets = [one for members in listed.values() for one in members]
+        tasks = [
+            ReadTask(
+                self.settings,
+                self.prefix,
+                self.fields,
+                self.custom_bytes_max,
+                tuple(sets[first : first + SETS_MAX]),
+            )
+            for first in range(0, len(sets), SETS_MAX)
+        ]
+        wave: Wave = {partition: [] for partition in listed}
+
+        def heard(outcome: list[ReadSet] | UnitLost) -> None:
+            read = tasks[outcome.index].sets if isinstance(outcome, UnitLost) else outcome
+            self.meter.read(len(read))
+
+        outcomes = engine().run_units(tasks, read_sets, heard) if tasks else []
+        for task, outcome in zip(tasks, outcomes, strict=True):
+            read = [_lost(one, outcome) for one in task.sets] if isinstance(
+                outcome, UnitLost
+            ) else outcome  # fmt: skip
+            for one in read:
+                wave[one.segment_id.partition].append(one)
+        return wave
+
+
+def _lost(one: ListedSet, lost: UnitLost) -> ReadSet:
+    return ReadSet(
+        one.segment_id, one.start_offset, one.modified_ms, None, kinds.UNREADABLE.code, lost.why
+    )

@@ -1,0 +1,137 @@
+"""
+What was deleted, as far as anybody knows: the history of the topic, a snapshot, a backup.
+
+A state forgets a segment whose deletion is finished; only records tell of it. Nothing is kept but
+what is asked about, so that memory does not grow with the history.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from rlmm.errors import LogError
+from rlmm.metadata.decoding import decode
+from rlmm.metadata.events import PartitionDelete, SegmentUpdate
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.segment import PartitionDeleteState, SegmentState
+from rlmm.snapshot.files import naming
+from spark_tiering.maintenance.backup.records import READ_BYTES, Passed, rows_of
+from spark_tiering.maintenance.backup.rows import Extent, Row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from rlmm.metadata.ids import SegmentId, TopicIdPartition
+    from rlmm.snapshot.files import SnapshotFile
+    from spark_tiering.maintenance.backup.files import Backup
+    from spark_tiering.maintenance.tier import TierLog
+
+    Opener = Callable[[], AbstractContextManager[SnapshotFile]]
+
+_DELETED = (SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FINISHED)
+
+
+@dataclass
+class Deleted:
+    """What is known to be deleted, or to be on its way there."""
+
+    segments: dict[SegmentId, SegmentState] = field(default_factory=dict)
+    partitions: dict[TopicIdPartition, PartitionDeleteState] = field(default_factory=dict)
+
+    def add_segment(self, segment_id: SegmentId, state: SegmentState) -> None:
+        """A segment that was seen in *state*; it never comes back from there."""
+        known = self.segments.get(segment_id)
+        if state in _DELETED and (known is None or known < state):
+            self.segments[segment_id] = state
+
+    def add_partition(self, partition: TopicIdPartition, state: PartitionDeleteState) -> None:
+        """A user partition whose deletion was seen in *state*."""
+        known = self.partitions.get(partition)
+        if known is None or known < state:
+            self.partitions[partition] = state
+
+
+class Past(Protocol):
+    """Somebody who knows of former times."""
+
+    def tell(self, wanted: Collection[SegmentId], into: Deleted) -> None:
+        """What is known of the segments that are *wanted*, and of any partition."""
+        ...
+
+
+class OfRecords:
+    """Records: those of the topic itself, or of a backup."""
+
+    def __init__(self, rows: Callable[[], Iterable[object]]) -> None:
+        self._rows = rows
+
+    def tell(self, wanted: Collection[SegmentId], into: Deleted) -> None:
+        """See `Past`."""
+        for row in self._rows():
+            if not isinstance(row, Row) or row.value is None or not may_delete(row.value):
+                continue
+            match decode(row.value):
+                case SegmentUpdate(id=segment_id, state=state) if segment_id in wanted:
+                    into.add_segment(segment_id, state)
+                case PartitionDelete(partition=partition, state=state):
+                    into.add_partition(partition, state)
+
+
+def may_delete(value: bytes) -> bool:
+    """Whether it may be an update or a partition's deletion: the kind is the second byte."""
+    return len(value) > 1 and value[1] in (1, 2)
+
+
+def of_backup(backup: Backup) -> OfRecords:
+    """The events of a backup."""
+    return OfRecords(backup.rows)
+
+
+def of_log(log: TierLog) -> OfRecords:
+    """The events of the topic that are still there."""
+
+    def rows() -> Iterator[object]:
+        count = log.identity().partition_count
+        bounds = log.bounds(range(count))
+        for place in range(count):
+            bound = bounds[place]
+            if isinstance(bound, LogError):
+                raise bound
+            extent = Extent(bound.log_start, bound.next_offset)
+            read = lambda at, position: log.read(at, position, bytes_max=READ_BYTES)  # noqa: E731
+            yield from rows_of(read, place, extent, Passed())
+
+    return OfRecords(rows)
+
+
+class OfSnapshots:
+    """States: what was being deleted when they were written."""
+
+    def __init__(self, files: Sequence[tuple[str, Opener]]) -> None:
+        """*files* with the names that they are told by."""
+        self._files = files
+
+    def tell(self, wanted: Collection[SegmentId], into: Deleted) -> None:
+        """See `Past`. Raises a `SnapshotError` for a file that is none, or damaged."""
+        for name, opener in self._files:
+            with opener() as file, naming(name):
+                header = file.verify()
+                for image in file.reader().images():
+                    shard = PythonShard(header.partition, header.position)
+                    partition = shard.import_partition(image)
+                    delete = shard.partition_delete(partition)
+                    if delete is not None:
+                        into.add_partition(partition, delete.state)
+                    for segment in shard.segments(partition):
+                        if segment.state in _DELETED and segment.id in wanted:
+                            into.add_segment(segment.id, segment.state)
+
+
+def told_by(pasts: Iterable[Past], wanted: Collection[SegmentId]) -> Deleted:
+    """What all of them know together."""
+    found = Deleted()
+    for past in pasts:
+        past.tell(wanted, found)
+    return found

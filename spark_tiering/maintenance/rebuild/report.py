@@ -1,0 +1,262 @@
+"""What a rebuild and its application tell of what they did. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from rlmm.findings import tier_findings as kinds
+from rlmm.findings.finding import Finding, Severity
+from spark_tiering.maintenance.rebuild.decision import Fate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rlmm.findings.finding import Kind
+    from rlmm.log.protocol import LogIdentity
+    from rlmm.metadata.ids import SegmentId
+    from spark_tiering.maintenance.rebuild.decision import Decided, Overlap
+
+VERSION: Final = 1
+FINDINGS_MAX: Final = 10_000
+"""That are kept one by one; all of them are counted."""
+SHOWN: Final = 20
+
+_KIND_OF: Final[dict[Fate, Kind]] = {
+    Fate.MISSING: kinds.METADATA_LOST,
+    Fate.DIFFERENT: kinds.METADATA_DIFFERS,
+    Fate.OPEN: kinds.COPY_OPEN,
+    Fate.DELETED: kinds.DELETED_NOT_GONE,
+    Fate.SUPERSEDED: kinds.EXTENT_OVERLAP,
+    Fate.UNKNOWN: kinds.TOPIC_UNKNOWN,
+    Fate.LOST: kinds.OBJECT_MISSING,
+}
+_KIND_BY_CODE: Final = {kind.code: kind for kind in kinds.COMMON}
+_WORDS: Final = {
+    Fate.MISSING: "whole in the store and not in the metadata: their events are in the file",
+    Fate.EQUAL: "in both, and equal",
+    Fate.DIFFERENT: "in both, with fields that differ",
+    Fate.OPEN: "whole in the store, and their copy never told as finished",
+    Fate.DELETED: "deleted in the metadata, and still in the store: not brought back",
+    Fate.SUPERSEDED: "not in the metadata, where another segment holds their offsets",
+    Fate.UNKNOWN: "of topics that the cluster does not have: not brought back",
+    Fate.BROKEN: "not whole in the store, or not readable: not brought back",
+    Fate.LOST: "finished in the metadata, and not in the store",
+}
+
+
+@dataclass
+class Told:
+    """Findings, counted by code; the first ones are kept."""
+
+    findings: list[Finding] = field(default_factory=list)
+    by_code: Counter[str] = field(default_factory=Counter)
+    worst: Severity = Severity.NOTE
+
+    def add(self, kind: Kind, segment_id: SegmentId, start_offset: int, detail: str) -> None:
+        """One more, about a segment."""
+        self.by_code[kind.code] += 1
+        self.worst = max(self.worst, kind.severity)
+        if len(self.findings) >= FINDINGS_MAX:
+            return
+        partition = segment_id.partition
+        subject = f"{partition.topic}-{partition.partition} segment {segment_id.uuid}"
+        fields = {
+            "topic": partition.topic,
+            "topic_id": str(partition.topic_id),
+            "partition": partition.partition,
+            "segment_id": str(segment_id.uuid),
+            "start_offset": start_offset,
+        }
+        self.findings.append(Finding(kind, subject, f"from {start_offset}: {detail}", "", fields))
+
+    def lines(self) -> Iterator[str]:
+        """For people: the worst first."""
+        ranked = sorted(self.findings, key=lambda one: -one.kind.severity)
+        for one in ranked[:SHOWN]:
+            yield f"{one.kind.code} {one.subject} {one.detail}"
+        count = sum(self.by_code.values())
+        if count > SHOWN:
+            codes = ", ".join(f"{number} {code}" for code, number in sorted(self.by_code.items()))
+            yield f"... {count} findings in all: {codes}"
+
+    def fields(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "findingCounts": dict(sorted(self.by_code.items())),
+            "findings": [one.view() for one in self.findings],
+        }
+
+
+@dataclass
+class RebuildReport:
+    """What is in the store, beside what the metadata has."""
+
+    file: str = ""
+    """Where the events are; empty where there are none, or only the difference was wanted."""
+    store: str = ""
+    identity: LogIdentity | None = None
+    counts: Counter[Fate] = field(default_factory=Counter)
+    partitions: int = 0
+    """User partitions that were looked at."""
+    unknown_keys: int = 0
+    overlaps: int = 0
+    doubtful: int = 0
+    """Overlaps of which the order of the finishes is not that of the starts."""
+    told: Told = field(default_factory=Told)
+    elapsed_s: float = 0.0
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether metadata and store say the same."""
+        return all(fate is Fate.EQUAL for fate, count in self.counts.items() if count)
+
+    def add(self, one: Decided) -> None:
+        """A segment was judged."""
+        self.counts[one.fate] += 1
+        kind = _KIND_BY_CODE.get(one.code) if one.fate is Fate.BROKEN else _KIND_OF.get(one.fate)
+        if kind is None:
+            return
+        detail = one.detail
+        if one.fate is Fate.MISSING and one.segment is not None:
+            detail = f"to {one.segment.last_offset}, {one.segment.size_bytes} bytes"
+        elif one.fate is Fate.UNKNOWN:
+            detail = f"the cluster has no topic of id {one.segment_id.partition.topic_id}"
+        elif one.fate is Fate.LOST:
+            detail = "finished, and none of its objects is there"
+        self.told.add(kind, one.segment_id, one.start_offset, detail)
+
+    def add_overlap(self, one: Overlap) -> None:
+        """Two segments that are brought back hold the same offsets."""
+        self.overlaps += 1
+        self.doubtful += one.is_order_doubtful
+        other = one.first.segment_id.uuid
+        detail = f"it holds offsets that {other} holds, and comes behind it by its event's time"
+        if one.is_order_doubtful:
+            detail += "; its manifest was written before the other's, which may be the newer copy"
+        self.told.add(kinds.EXTENT_OVERLAP, one.second.segment_id, one.second.start_offset, detail)
+
+    def lines(self) -> Iterator[str]:
+        """For people."""
+        yield f"{self.partitions} user partitions of {self.store}"
+        for fate in Fate:
+            if self.counts[fate]:
+                yield f"{self.counts[fate]:>9}  {_WORDS[fate]}"
+        if not self.counts:
+            yield "no segment lies there: look whether store, prefix and topics are those meant"
+        if self.overlaps:
+            yield (
+                f"{self.overlaps:>9}  of those that are brought back overlap; the order of their"
+                " events says which is found"
+            )
+        if self.unknown_keys:
+            yield f"{self.unknown_keys:>9}  objects beside them have other names, and were left out"
+        yield from self.told.lines()
+        if self.file:
+            yield (
+                f"{2 * self.counts[Fate.MISSING]} events are in {self.file}: look at it, then"
+                " `rlmm tier rebuild --apply` it"
+            )
+        elif not self.counts[Fate.MISSING]:
+            yield "nothing is to be brought back: no file was made"
+
+    def document(self) -> dict[str, Any]:
+        """For programs."""
+        identity = self.identity
+        return {
+            "format": "rlmm-tier-rebuild-report",
+            "version": VERSION,
+            "file": self.file or None,
+            "store": self.store,
+            "clusterId": None if identity is None else identity.cluster_id,
+            "partitions": self.partitions,
+            "segments": {str(fate): self.counts[fate] for fate in Fate},
+            "overlaps": self.overlaps,
+            "doubtfulOverlaps": self.doubtful,
+            "unknownKeys": self.unknown_keys,
+            "elapsedS": round(self.elapsed_s, 3),
+            **self.told.fields(),
+        }
+
+
+@dataclass
+class ApplyReport:
+    """What was, or would be, published of a file."""
+
+    file: str
+    target: str = ""
+    is_applied: bool = True
+    published: int = 0
+    """Segments whose copy is finished now, by this call."""
+    resumed: int = 0
+    """Of them, those whose start was there already."""
+    equal: int = 0
+    refused: int = 0
+    failed: int = 0
+    left: int = 0
+    """Not tried, behind one that failed, or because a signal came."""
+    stopped_by: str = ""
+    failures: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    told: Told = field(default_factory=Told)
+    elapsed_s: float = 0.0
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether all of the file is in the metadata now, or would be."""
+        return not (self.refused or self.failed or self.left or self.stopped_by)
+
+    def refuse(self, segment_id: SegmentId, start_offset: int, why: str) -> None:
+        """Nothing is published of a segment."""
+        self.refused += 1
+        self.told.add(kinds.EVENT_REFUSED, segment_id, start_offset, why)
+
+    def fail(self, segment_id: SegmentId, why: str) -> None:
+        """It could not be published, or nobody knows whether it was."""
+        self.failed += 1
+        if len(self.failures) < FINDINGS_MAX:
+            self.failures.append(f"{segment_id}: {why}")
+
+    def lines(self) -> Iterator[str]:
+        """For people."""
+        if self.is_applied:
+            yield f"{self.published} segments of {self.file} were published to {self.target}"
+        else:
+            yield f"{self.published} segments of {self.file} would be published to {self.target}"
+        if self.resumed:
+            yield f"{self.resumed:>9}  of them were begun by an application before this one"
+        if self.equal:
+            yield f"{self.equal:>9}  are there already"
+        if self.refused:
+            yield f"{self.refused:>9}  contradict the metadata as it is, and are left out"
+        if self.failed:
+            yield f"{self.failed:>9}  could not be published"
+        if self.left:
+            yield f"{self.left:>9}  were not tried; the same command goes on with them"
+        if self.stopped_by:
+            yield f"stopped by {self.stopped_by}"
+        yield from self.failures[:SHOWN]
+        yield from (f"note: {text}" for text in self.notes)
+        yield from self.told.lines()
+
+    def document(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "format": "rlmm-tier-rebuild-apply",
+            "version": VERSION,
+            "file": self.file,
+            "target": self.target,
+            "applied": self.is_applied,
+            "published": self.published,
+            "resumed": self.resumed,
+            "equal": self.equal,
+            "refused": self.refused,
+            "failed": self.failed,
+            "left": self.left,
+            "stoppedBy": self.stopped_by,
+            "failures": self.failures,
+            "notes": self.notes,
+            "elapsedS": round(self.elapsed_s, 3),
+            **self.told.fields(),
+        }

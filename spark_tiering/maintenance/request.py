@@ -1,0 +1,64 @@
+"""What every job that takes care of a tier is told: plain values, and no secret among them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rlmm.errors import ConfigError
+from spark_tiering.copy_plan.rules import Filters
+from spark_tiering.execution.settings import EngineSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from rlmm.inspection.moment import PartitionSummary
+    from rlmm.state_sources.settings import SourceSettings
+    from spark_tiering.stores.opening import StoreSettings
+
+
+@dataclass(frozen=True, slots=True)
+class CareRequest:
+    """Where everything is. The metadata is at *source* or in *embedded*, or nobody is asked."""
+
+    source: SourceSettings | None = None
+    """A running service, a cluster, or copied folders, which cannot be written."""
+    embedded: Path | None = None
+    """The folder of an embedded log, as copy jobs make it."""
+    store: StoreSettings | None = None
+    prefix: str = ""
+    """Of the keys that are written now."""
+    topics: Filters = field(default_factory=Filters)
+    engine: EngineSettings = field(default_factory=EngineSettings)
+    wait_s: float = 0.0
+    """How long is waited for a source that is not caught up."""
+
+    def __post_init__(self) -> None:
+        source = self.source
+        if self.embedded is not None and source is not None and (source.log_dirs or source.sidecar):
+            msg = "the metadata is in --embedded or at another source: name one of the two"
+            raise ConfigError(msg)
+
+    @property
+    def require_store(self) -> StoreSettings:
+        """The store. Raises `ConfigError` where none is named."""
+        if self.store is None:
+            raise ConfigError(
+                "no store of objects is named: --store s3://BUCKET/PREFIX or a folder"
+            )
+        return self.store
+
+    @property
+    def require_source(self) -> SourceSettings:
+        """Whom the metadata is asked of. Raises `ConfigError` where nobody is named."""
+        if self.source is None:
+            msg = "no metadata is named: --sidecar, --bootstrap-server, --log-dirs or --embedded"
+            raise ConfigError(msg)
+        return self.source
+
+
+def unmet_notes(request: CareRequest, known: Iterable[PartitionSummary]) -> tuple[str, ...]:
+    """What is told where `--topic` names nothing that the metadata knows: it may be mistyped."""
+    names = request.topics.unmet({one.partition.topic for one in known})
+    return tuple(f"the metadata knows no topic {name}" for name in names)

@@ -1,0 +1,102 @@
+"""
+Faults as findings, and which offsets are lost with them: those that no other segment of the same
+leader epoch has, as far as that one is known to be whole. Pure.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rlmm.findings import tier_findings as tier_kinds
+from rlmm.findings.finding import of_partition
+from rlmm.retention.segment_lineage import Stretch, covered_by, not_in
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from rlmm.findings.finding import Finding, Kind
+    from rlmm.metadata.ids import TopicIdPartition, Uuid
+    from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.maintenance.verify.extents import ExtentFault
+    from spark_tiering.maintenance.verify.values import Fault, Offsets
+
+KINDS: Final[Mapping[str, Kind]] = {
+    kind.code: kind for kind in tier_kinds.KINDS_BY_COMMAND["tier verify"]
+}
+
+
+def finding_of(segment: SegmentMetadata, fault: Fault) -> Finding:
+    """What is wrong with one segment."""
+    where = f"segment {segment.id.uuid}, offsets {segment.start_offset} to {segment.last_offset}"
+    text = f"{where}: {fault.detail}"
+    if fault.lost and fault.lost != ((segment.start_offset, segment.last_offset),):
+        text += f" (lost: {ranges_text(fault.lost)})"
+    return of_partition(
+        KINDS[fault.code],
+        segment.id.partition,
+        text,
+        segment_id=str(segment.id.uuid),
+        first_offset=segment.start_offset,
+        last_offset=segment.last_offset,
+        part=fault.part,
+        key=fault.where,
+        lost=[list(one) for one in fault.lost],
+    )
+
+
+def extent_finding_of(partition: TopicIdPartition, fault: ExtentFault) -> Finding:
+    """What is wrong between segments."""
+    return of_partition(
+        KINDS[fault.code],
+        partition,
+        fault.detail,
+        segment_ids=list(fault.segment_ids),
+        lost=[list(one) for one in fault.lost],
+    )
+
+
+def ranges_text(ranges: Offsets) -> str:
+    """Some ranges for people."""
+    shown = [str(first) if first == last else f"{first}-{last}" for first, last in ranges[:8]]
+    more = len(ranges) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def lost_of(
+    broken: Sequence[tuple[SegmentMetadata, Offsets]], finished: Iterable[SegmentMetadata]
+) -> Offsets:
+    """
+    What of a partition cannot be read any more: of *broken* segments what is told beside each,
+    without what other *finished* ones have.
+    """
+    names = {segment.id.uuid for segment, _ in broken}
+    whole = _stretches_of(finished, names)
+    lost: set[tuple[int, int]] = set()
+    for segment, ranges in broken:
+        for epoch, first, last in covered_by(segment):
+            for start, end in ranges:
+                wanted = Stretch(epoch, max(first, start), min(last, end))
+                if wanted.first <= wanted.last:
+                    parts = [one for one in whole if one.epoch == epoch]
+                    lost |= {(gap.first, gap.last) for gap in not_in(wanted, parts)}
+    return tuple(_joined(sorted(lost)))
+
+
+def _stretches_of(finished: Iterable[SegmentMetadata], without: Collection[Uuid]) -> list[Stretch]:
+    return [
+        stretch for one in finished if one.id.uuid not in without for stretch in covered_by(one)
+    ]
+
+
+def _joined(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Rising ranges without those that touch."""
+    held: tuple[int, int] | None = None
+    for first, last in ranges:
+        if held is not None and first <= held[1] + 1:
+            held = (held[0], max(held[1], last))
+            continue
+        if held is not None:
+            yield held
+        held = (first, last)
+    if held is not None:
+        yield held

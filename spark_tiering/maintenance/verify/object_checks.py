@@ -1,0 +1,132 @@
+"""
+A segment's objects against its manifest and its metadata, without reading them: three requests, as
+long as nothing is wrong. No I/O but by the store that is given.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rlmm.findings import tier_findings as tier_kinds
+from spark_tiering.layout.findings import LayoutFault
+from spark_tiering.layout.manifest import SegmentDescription
+from spark_tiering.layout.object_names import ObjectKind
+from spark_tiering.layout.object_verification import verify_objects, verify_segment
+from spark_tiering.maintenance.verify.values import Fault, plain
+from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable, finding_kind
+from spark_tiering.segment_reading.tiered import find_manifest
+from spark_tiering.stores.results import Archived, ObjectFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rlmm.findings.finding import Kind
+    from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.layout.findings import LayoutFinding
+    from spark_tiering.layout.manifest import Manifest
+    from spark_tiering.maintenance.verify.values import Offsets
+    from spark_tiering.segment_reading.places import KeyPlaces, Keys
+    from spark_tiering.segment_reading.protocol import ObjectReader
+
+OBJECTS: Final = len(ObjectKind)
+REQUESTS: Final = 3
+"""For a segment with nothing wrong: one read, of its manifest, and two looks."""
+
+_KINDS: Final[Mapping[LayoutFault, Kind]] = {
+    LayoutFault.MISSING: tier_kinds.OBJECT_MISSING,
+    LayoutFault.LENGTH: tier_kinds.OBJECT_LENGTH,
+    LayoutFault.DAMAGED: tier_kinds.OBJECT_DAMAGED,
+}
+
+
+class Examined(NamedTuple):
+    """What is wrong, and what is needed to read the segment, where that is possible."""
+
+    faults: tuple[Fault, ...]
+    keys: Keys | None = None
+    manifest: Manifest | None = None
+    stored_bytes: Mapping[ObjectKind, int] = {}
+    """Of what is there and can be read at once."""
+
+
+def examine_objects(store: ObjectReader, segment: SegmentMetadata, places: KeyPlaces) -> Examined:
+    """Everything that can be told of a segment without reading it; raises what the store raises."""
+    whole = ((segment.start_offset, segment.last_offset),)
+    try:
+        keys, manifest = find_manifest(store, segment, places)
+    except SegmentUnreadable as unreadable:
+        return Examined(_without_manifest(store, segment, places, unreadable, whole))
+    note = manifest.described
+    is_sum_wanted = isinstance(note, SegmentDescription) and note.note is not None
+    facts = {}
+    for kind in (ObjectKind.LOG, ObjectKind.INDEXES):
+        found = store.head(keys[kind], is_sum_wanted=is_sum_wanted)
+        if isinstance(found, ObjectFacts):
+            facts[kind] = found
+    stored = {kind: one.stored for kind, one in facts.items()}
+    faults = [_of_object(found, keys, whole) for found in verify_objects(manifest, stored)]
+    faults += [
+        _mismatch(found, keys, whole if _is_about_size(manifest, segment, found) else ())
+        for found in verify_segment(manifest, segment)
+    ]
+    faults += [
+        _archived(keys, kind, one.storage_class, whole)
+        for kind, one in facts.items()
+        if one.is_archived
+    ]
+    sizes = {kind: one.size_bytes for kind, one in facts.items() if not one.is_archived}
+    return Examined(tuple(faults), keys, manifest, sizes)
+
+
+def _without_manifest(
+    store: ObjectReader,
+    segment: SegmentMetadata,
+    places: KeyPlaces,
+    unreadable: SegmentUnreadable,
+    whole: Offsets,
+) -> tuple[Fault, ...]:
+    """That there is none, or none to go by, and what else is not there where it should be."""
+    faults = [of_unreadable(unreadable, ObjectKind.MANIFEST, whole)]
+    if unreadable.fault is ReadFault.MISMATCH:  # no store can have such keys
+        return tuple(faults)
+    (keys, *_) = places.candidates(segment.id, segment.start_offset, segment.custom_metadata)
+    for kind in (ObjectKind.LOG, ObjectKind.INDEXES):
+        if not isinstance(store.head(keys[kind], is_sum_wanted=False), ObjectFacts):
+            detail = f"{kind}: there is no such object"
+            faults.append(Fault(_code(tier_kinds.OBJECT_MISSING), kind, keys[kind], detail, whole))
+    return tuple(faults)
+
+
+def of_unreadable(unreadable: SegmentUnreadable, part: str, lost: Offsets) -> Fault:
+    """What stood in the way of reading."""
+    kind = finding_kind(unreadable.fault)
+    return Fault(kind.code, part, plain(unreadable.where), plain(unreadable.detail), lost)
+
+
+def _of_object(found: LayoutFinding, keys: Keys, whole: Offsets) -> Fault:
+    """A finding of `verify_objects`, which begins with the object's kind."""
+    name = ObjectKind(found.detail.partition(":")[0])
+    kind = _KINDS.get(found.kind)
+    if kind is None:  # the manifest contradicts itself
+        return _mismatch(found, keys, whole)
+    return Fault(_code(kind), name, keys[name], plain(found.detail), whole)
+
+
+def _mismatch(found: LayoutFinding, keys: Keys, lost: Offsets) -> Fault:
+    code, key = _code(tier_kinds.MANIFEST_MISMATCH), keys[ObjectKind.MANIFEST]
+    return Fault(code, ObjectKind.MANIFEST, key, plain(found.detail), lost)
+
+
+def _is_about_size(manifest: Manifest, segment: SegmentMetadata, found: LayoutFinding) -> bool:
+    """Whether readers get other bytes by it: they go by both sizes."""
+    is_other_size = manifest.chunks.original_bytes != segment.size_bytes
+    return is_other_size and found.detail.startswith("a log of")
+
+
+def _archived(keys: Keys, kind: ObjectKind, storage_class: str, whole: Offsets) -> Fault:
+    detail = str(Archived(keys[kind], storage_class))
+    return Fault(_code(tier_kinds.OBJECT_ARCHIVED), kind, keys[kind], plain(detail), whole)
+
+
+def _code(kind: Kind) -> str:
+    return kind.code

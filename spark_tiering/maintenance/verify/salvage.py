@@ -1,0 +1,125 @@
+"""
+Which offsets of a log with damage in it can still be read. No I/O of its own.
+
+Behind damage a batch is looked for where the damaged one says that it ends, and where the offset
+index says that one begins; a chunk that cannot be opened is gone to its end. Where neither leads to
+a sound batch, all that follows counts as lost.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_left
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from rlmm.records.header import LENGTH_FROM, LENGTH_MIN
+from spark_tiering.maintenance.verify.segment_files import LogFile
+from spark_tiering.segment_reading.faults import SegmentUnreadable
+from spark_tiering.segments.findings import SegmentPart
+from spark_tiering.segments.log_walk import LogWalk
+from spark_tiering.segments.partition_files import FileStream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from spark_tiering.maintenance.verify.values import Offsets
+    from spark_tiering.segment_reading.protocol import SegmentBytes
+
+STRETCHES_MAX: Final = 64
+"""How often reading begins anew in one log: each time costs a request."""
+
+_ENTRY: Final = struct.Struct(">ii")
+_LENGTH: Final = struct.Struct(">i")
+_LENGTH_AT: Final = 8
+
+
+def positions_of(offset_index: bytes | None) -> list[int]:
+    """Where batches begin by an offset index, as far as it can be believed."""
+    content = offset_index or b""
+    whole = content[: len(content) // _ENTRY.size * _ENTRY.size]
+    return sorted({position for _, position in _ENTRY.iter_unpack(whole) if position > 0})
+
+
+class Salvage:
+    """
+    Reads on behind damage. *chunk_bytes* is how much of the log is opened at once, 0 where it is
+    stored as it is; *positions* are those of `positions_of`.
+    """
+
+    def __init__(
+        self,
+        source: SegmentBytes,
+        readable_bytes: int,
+        chunk_bytes: int,
+        positions: Sequence[int],
+    ) -> None:
+        self._source = source
+        self._end = min(readable_bytes, source.log_bytes)
+        self._chunk_bytes = chunk_bytes
+        self._positions = positions
+        self._lost: list[tuple[int, int]] = []
+        self._expected = 0
+
+    def lost(self, position: int, first_offset: int, last_offset: int) -> Offsets:
+        """
+        What of the offsets from *first_offset* to *last_offset* has no sound batch.
+
+        *position* is where the batch should begin that holds the first of them.
+        """
+        self._lost, self._expected = [], first_offset
+        for _ in range(STRETCHES_MAX):
+            stop, gone_at = self._read_on(position, self._end, last_offset)
+            if gone_at is not None and gone_at > stop:
+                # What came before it in the same breath is there.
+                stop, _ = self._read_on(stop, gone_at, last_offset)
+            following = self._next_position(stop, gone_at)
+            if following is None or self._expected > last_offset:
+                break
+            position = following
+        self._note(last_offset + 1)
+        return tuple(self._lost)
+
+    def _note(self, base_offset: int) -> None:
+        if base_offset > self._expected:
+            self._lost.append((self._expected, base_offset - 1))
+
+    def _read_on(self, position: int, end: int, last_offset: int) -> tuple[int, int | None]:
+        """Batches from *position* on; where they stop, and where nothing can be read any more."""
+        file = LogFile("log", self._source, end)
+        stream = FileStream(file, "log", end, SegmentPart.LOG)
+        stream.position = position
+        walk = LogWalk(stream)
+        walk.stop = position
+        try:
+            for batch in walk:
+                if batch.base_offset < self._expected or batch.last_offset > last_offset:
+                    break
+                self._note(batch.base_offset)
+                self._expected = batch.last_offset + 1
+        except SegmentUnreadable:
+            return walk.stop, max(file.reached, position)
+        return walk.stop, None
+
+    def _next_position(self, stop: int, gone_at: int | None) -> int | None:
+        """Where another batch may begin; `None` where nothing says so."""
+        least = stop + 1
+        if gone_at is not None:
+            if not self._chunk_bytes:
+                return None
+            least = (gone_at // self._chunk_bytes + 1) * self._chunk_bytes
+        found = [*self._from_index(least), *self._from_header(stop)]
+        return min((at for at in found if least <= at < self._end), default=None)
+
+    def _from_index(self, least: int) -> Iterator[int]:
+        at = bisect_left(self._positions, least)
+        yield from self._positions[at : at + 1]
+
+    def _from_header(self, stop: int) -> Iterator[int]:
+        """Where the batch ends that begins at *stop*, if its header can be believed."""
+        with suppress(SegmentUnreadable):
+            head = b"".join(self._source.pieces(stop, stop + LENGTH_FROM - 1))
+            if len(head) == LENGTH_FROM:
+                (length,) = _LENGTH.unpack_from(head, _LENGTH_AT)
+                if LENGTH_MIN <= length <= self._end:
+                    yield stop + LENGTH_FROM + length

@@ -1,0 +1,140 @@
+"""
+Which segments are looked at, in which order, and in units of which size. Pure.
+
+The order is that of partitions and offsets, so that where a run has stopped can be said by one
+segment, and the next run begins behind it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rlmm.errors import ConfigError
+from spark_tiering.layout.object_names import ObjectKind, main_key, parse_object_key
+from spark_tiering.layout.range_reading import FETCH_BYTES
+from spark_tiering.layout.segment_indexes import INDEX_PARTS
+from spark_tiering.maintenance.verify.object_checks import REQUESTS
+from spark_tiering.segment_reading.faults import SegmentUnreadable
+from spark_tiering.segment_reading.places import KeyPlaces
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rlmm.metadata.ids import SegmentId, TopicIdPartition
+    from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.maintenance.verify.settings import Sample, VerifyOptions
+
+SEGMENTS_MAX: Final = 100
+"""Of a unit: some seconds of requests."""
+DEEP_BYTES_MAX: Final = 1024 * 1024 * 1024
+"""Of the logs of a unit that are read, one segment at least: some seconds as well."""
+HASH_BYTES: Final = 8
+
+
+class Place(NamedTuple):
+    """Where a segment stands in the order."""
+
+    topic: str
+    partition: int
+    topic_id: bytes
+    start_offset: int
+    uuid: bytes
+
+    @classmethod
+    def of(cls, segment_id: SegmentId, start_offset: int) -> Place:
+        """The place of a segment."""
+        own = segment_id.partition
+        uuid = bytes(segment_id.uuid)
+        return cls(own.topic, own.partition, bytes(own.topic_id), start_offset, uuid)
+
+
+def parse_after(token: str) -> Place | None:
+    """Behind which place a run begins; `None` for an empty text. Raises `ConfigError`."""
+    if not token:
+        return None
+    found = parse_object_key(f"{token}.{ObjectKind.LOG}")
+    if found is None:
+        msg = f"{token[:300]!r} is no place to go on behind: a report has one as `after`"
+        raise ConfigError(msg)
+    return Place.of(found.segment_id, found.start_offset)
+
+
+def token_of(segment: SegmentMetadata) -> str:
+    """How a place is written: as keys of the segment begin."""
+    return main_key(segment.id, segment.start_offset)
+
+
+def is_passed(partition: TopicIdPartition, after: Place | None) -> bool:
+    """Whether all of a partition lies before the place to begin behind."""
+    own = (partition.topic, partition.partition, bytes(partition.topic_id))
+    return after is not None and own < after[:3]
+
+
+def behind(segments: Iterable[SegmentMetadata], after: Place | None) -> Iterator[SegmentMetadata]:
+    """Those that come after a place."""
+    for one in segments:
+        if after is None or Place.of(one.id, one.start_offset) > after:
+            yield one
+
+
+def sampled(
+    segments: Iterable[SegmentMetadata], sample: Sample | None
+) -> Iterable[SegmentMetadata]:
+    """Those that are drawn, in order; a number of them is known only when all have passed by."""
+    if sample is None:
+        return segments
+    seed = sample.seed.to_bytes(HASH_BYTES, signed=True)
+
+    def drawn(segment: SegmentMetadata) -> int:
+        own = hashlib.blake2b(bytes(segment.id.uuid), digest_size=HASH_BYTES, key=seed)
+        return int.from_bytes(own.digest())
+
+    if sample.share is not None:
+        below = int(sample.share * 2 ** (8 * HASH_BYTES))
+        return (one for one in segments if drawn(one) < below)
+    least = heapq.nsmallest(sample.count or 1, segments, key=drawn)
+    return iter(sorted(least, key=lambda one: Place.of(one.id, one.start_offset)))
+
+
+def expected_of(total: int, sample: Sample | None) -> int:
+    """About how many of *total* segments are looked at."""
+    if sample is None:
+        return total
+    if sample.count is not None:
+        return min(total, sample.count)
+    return round(total * (sample.share or 1.0))
+
+
+def requests_of(segment: SegmentMetadata, options: VerifyOptions) -> int:
+    """
+    The most requests that a segment takes with nothing wrong in it: the manifest may lie under the
+    last of the prefixes, and chunks may not fill what is asked for at once.
+    """
+    places = KeyPlaces(("", *options.old_prefixes))
+    try:
+        found = places.candidates(segment.id, segment.start_offset, segment.custom_metadata)
+    except SegmentUnreadable:
+        return 0
+    looks = REQUESTS - 1 + len(found)
+    if not options.is_deep:
+        return looks
+    return looks + len(INDEX_PARTS) + 2 * max(segment.size_bytes, 0) // FETCH_BYTES + 2
+
+
+def in_groups(
+    segments: Iterable[SegmentMetadata], options: VerifyOptions
+) -> Iterator[tuple[SegmentMetadata, ...]]:
+    """The segments of each unit."""
+    group: list[SegmentMetadata] = []
+    size_bytes = 0
+    for one in segments:
+        is_large = options.is_deep and size_bytes + one.size_bytes > DEEP_BYTES_MAX
+        if group and (len(group) >= SEGMENTS_MAX or is_large):
+            yield tuple(group)
+            group, size_bytes = [], 0
+        group.append(one)
+        size_bytes += one.size_bytes
+    if group:
+        yield tuple(group)

@@ -1,0 +1,84 @@
+"""
+A tiered segment as the files that a broker had, for those who judge such: its log as a stream that
+goes forward, its indexes in memory.
+
+What cannot be read raises `SegmentUnreadable` out of whoever reads; `reached` says how far.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spark_tiering.segments.partition_files import PIECE_BYTES, FileFacts, FileStream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from spark_tiering.segment_reading.protocol import Piece, SegmentBytes
+    from spark_tiering.segments.findings import SegmentPart
+
+
+class LogFile:
+    """The log of a segment as the only file of a partition, of which *readable_bytes* are there."""
+
+    piece_bytes = PIECE_BYTES
+
+    def __init__(self, name: str, source: SegmentBytes, readable_bytes: int | None = None) -> None:
+        self.name = name
+        self.reached = 0
+        """The first byte that was not read."""
+        self._source = source
+        self._end = source.log_bytes if readable_bytes is None else readable_bytes
+        self._pieces: Iterator[Piece] = iter(())
+        self._held = memoryview(b"")
+        self._position = -1
+
+    def facts(self) -> Mapping[str, FileFacts]:
+        """The log as long as it should be."""
+        return {self.name: FileFacts(self._source.log_bytes, -1)}
+
+    def read(self, name: str, start: int, size: int) -> bytes:
+        """The bytes [start, start + size) of the log; fewer where what is readable ends."""
+        del name
+        if start != self._position:
+            self._held, self._position = memoryview(b""), start
+            last_byte = self._end - 1
+            begins = start <= last_byte
+            self._pieces = self._source.pieces(start, last_byte) if begins else iter(())
+        wanted = min(size, max(self._end - start, 0))
+        parts, lacking = [], wanted
+        while lacking:
+            if not self._held:
+                self._held = memoryview(next(self._pieces, b""))
+                if not self._held:
+                    break
+                reached = self._position + wanted - lacking + len(self._held)
+                self.reached = max(self.reached, reached)
+            parts.append(self._held[:lacking])
+            self._held = self._held[lacking:]
+            lacking -= len(parts[-1])
+        self._position += wanted - lacking
+        return b"".join(parts)
+
+
+class MemoryFile:
+    """One index in memory as the only file of a partition."""
+
+    piece_bytes = PIECE_BYTES
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def facts(self) -> Mapping[str, FileFacts]:
+        """Nobody asks."""
+        return {}
+
+    def read(self, name: str, start: int, size: int) -> bytes:
+        """The bytes [start, start + size)."""
+        del name
+        return self._content[start : start + size]
+
+
+def stream_of(content: bytes, part: SegmentPart) -> FileStream:
+    """A stream of an index in memory, called as its part."""
+    return FileStream(MemoryFile(content), part.value, len(content), part)

@@ -1,0 +1,56 @@
+"""What is looked at, how closely, and at what pace. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rlmm.errors import ConfigError
+from spark_tiering.executor.throttle import UNBOUND, Pace
+
+if TYPE_CHECKING:
+    from spark_tiering.segment_reading.key_files import KeyRingSettings
+
+SAMPLE_MAX: Final = 100_000
+"""Most segments of a sample by number: they are held in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Some of the segments, drawn at random; the same *seed* draws the same ones."""
+
+    count: int | None = None
+    share: float | None = None
+    """Above 0, up to 1."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if (self.count is None) is (self.share is None):
+            msg = "a sample is a number of segments or a share of them"
+            raise ConfigError(msg)
+        if self.count is not None and not 0 < self.count <= SAMPLE_MAX:
+            msg = f"a sample of {self.count} segments, 1 to {SAMPLE_MAX} are possible"
+            raise ConfigError(msg)
+        if self.share is not None and not 0 < self.share <= 1:
+            msg = f"a sample of {self.share:%} of all segments"
+            raise ConfigError(msg)
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyOptions:
+    """How a tier is verified."""
+
+    is_deep: bool = False
+    """Logs and indexes are read and judged as well."""
+    sample: Sample | None = None
+    max_requests: int | None = None
+    """Of the whole: no segment is begun that could take more."""
+    pace: Pace = UNBOUND
+    """Of the whole; each slot gets its share."""
+    old_prefixes: tuple[str, ...] = ()
+    """Under which objects were written before."""
+    key_ring: KeyRingSettings | None = None
+    allows_holes: bool = False
+    """Offsets without records are none lost: for topics that are compacted."""
+    after: str = ""
+    """Begin behind this segment: where an earlier report says that it has stopped."""

@@ -1,0 +1,332 @@
+"""
+The driver of a verification: segments out of the metadata into units, units in waves to the engine,
+and what is wrong held against the metadata once more before it is told.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from itertools import chain, groupby, islice
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rlmm.errors import LogError, NotPermitted, StoreNotPermitted, UnknownPartition
+from rlmm.findings import tier_findings as tier_kinds
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.execution.protocol import UnitLost
+from spark_tiering.layout.object_names import ObjectKind
+from spark_tiering.maintenance.request import unmet_notes
+from spark_tiering.maintenance.verify.extents import judge_extents
+from spark_tiering.maintenance.verify.fault_findings import extent_finding_of, finding_of, lost_of
+from spark_tiering.maintenance.verify.progress import VerifyMeter
+from spark_tiering.maintenance.verify.report import FINDINGS_MAX, VerifyReport
+from spark_tiering.maintenance.verify.segment_choice import (
+    behind,
+    expected_of,
+    in_groups,
+    is_passed,
+    parse_after,
+    requests_of,
+    sampled,
+    token_of,
+)
+from spark_tiering.maintenance.verify.unit_execution import verify_unit
+from spark_tiering.maintenance.verify.values import Fault, UnitVerdict, VerifyUnit, Work, plain
+from spark_tiering.segment_reading.faults import SegmentUnreadable
+from spark_tiering.segment_reading.places import KeyPlaces
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from rlmm.findings.finding import Finding
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.metadata.shard import Shard
+    from spark_tiering.copy_job.progress import Progress
+    from spark_tiering.execution.protocol import Engine
+    from spark_tiering.maintenance.tier import Tier, TierMoment
+    from spark_tiering.maintenance.verify.settings import VerifyOptions
+    from spark_tiering.maintenance.verify.values import Offsets
+
+UNITS_AT_ONCE: Final = 8
+"""Of a wave, for each slot: at its end slots wait for each other."""
+SUSPECTS_MAX: Final = 1_000
+"""Held before the metadata is asked anew."""
+BUDGET: Final = "the budget of requests is used up"
+
+
+class Suspect(NamedTuple):
+    """A segment with something wrong, as it was when it was listed."""
+
+    segment: SegmentMetadata
+    faults: tuple[Fault, ...]
+
+
+def verify_tier(
+    tier: Tier,
+    options: VerifyOptions,
+    *,
+    why_stop: Callable[[], str] = lambda: "",
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> VerifyReport:
+    """
+    Look at every finished segment that is wanted.
+
+    Raises what says something of store, metadata or engine as a whole.
+    """
+    return _Verification(tier, options, why_stop, on_progress).run()
+
+
+class _Verification:
+    """One run."""
+
+    def __init__(
+        self,
+        tier: Tier,
+        options: VerifyOptions,
+        why_stop: Callable[[], str],
+        on_progress: Callable[[Progress], None],
+    ) -> None:
+        self._tier = tier
+        self._options = options
+        self._why_stop = why_stop
+        self._on_progress = on_progress
+        self._after = parse_after(options.after)
+        self._job_id = uuid.uuid4().hex
+        self._work = Work()
+        self._planned_requests = 0
+        self._findings: list[Finding] = []
+        self._counts: Counter[str] = Counter()
+        self._suspects: list[Suspect] = []
+        self._extents: dict[TopicIdPartition, int | None] = {}
+        """Partitions in which something is wrong between segments, with where their log begins."""
+        self._lost: dict[TopicIdPartition, Offsets] = {}
+        self._broken: dict[TopicIdPartition, list[tuple[SegmentMetadata, Offsets]]] = {}
+        self._gone = 0
+        self._notes: list[str] = []
+        self._stopped = ""
+        self._is_used_up = False
+        self._reached = options.after
+
+    def run(self) -> VerifyReport:
+        """All of it."""
+        began_ms = self._tier.now_ms()
+        moment = self._tier.moment()
+        summaries = moment.partitions()
+        self._notes += unmet_notes(self._tier.request, summaries)
+        total = sum(one.finished for one in summaries)
+        partitions = [one.partition for one in summaries]
+        earliest = self._earliest(partitions)
+        chosen = sampled(self._segments(moment, partitions, earliest), self._options.sample)
+        meter = VerifyMeter(expected_of(total, self._options.sample), self._on_progress)
+        self._look_at(behind(chosen, self._after), meter)
+        self._confirm()
+        self._judge_lost()
+        if self._is_used_up and not self._stopped:
+            self._stopped = f"{BUDGET}: {self._options.max_requests}"
+        if self._work.elsewhere:
+            self._notes.append(
+                f"{self._work.elsewhere} segments lie under an older prefix, where brokers that "
+                "have today's do not find their manifests"
+            )
+        return VerifyReport(
+            moment.identity.cluster_id,
+            began_ms,
+            self._tier.now_ms(),
+            self._options.is_deep,
+            len(partitions),
+            total,
+            self._work,
+            tuple(self._findings),
+            dict(self._counts),
+            self._lost,
+            self._gone,
+            self._options.sample,
+            self._stopped,
+            self._reached if self._stopped else "",
+            tuple(self._notes),
+        )
+
+    # ------------------------------------------------------------------------ which segments
+
+    def _earliest(
+        self, partitions: list[TopicIdPartition]
+    ) -> Mapping[TopicIdPartition, int | None]:
+        """Where each log begins, where the cluster tells."""
+        cluster = self._tier.cluster
+        if cluster is None:
+            return {}
+        try:
+            told = cluster.offsets(partitions)
+        except (LogError, NotPermitted) as error:
+            self._notes.append(f"the starts of the logs are not known: {plain(str(error))}")
+            return {}
+        return {partition: one.earliest for partition, one in told.items()}
+
+    def _segments(
+        self,
+        moment: TierMoment,
+        partitions: Iterable[TopicIdPartition],
+        earliest: Mapping[TopicIdPartition, int | None],
+    ) -> Iterator[SegmentMetadata]:
+        """Finished segments in order; each partition's are judged side by side on the way."""
+        sample = self._options.sample
+        is_counted = sample is not None and sample.count is not None
+        for partition in partitions:
+            if is_passed(partition, self._after) and not is_counted:
+                continue  # of a number all segments are drawn from
+            finished = list(_finished(moment, partition))
+            if any(judge_extents(partition, finished, earliest.get(partition))):
+                self._extents[partition] = earliest.get(partition)
+            yield from finished
+
+    # ---------------------------------------------------------------------------- looking at them
+
+    def _look_at(self, segments: Iterator[SegmentMetadata], meter: VerifyMeter) -> None:
+        groups = in_groups(self._within_budget(segments), self._options)
+        first = next(groups, None)
+        if first is None:
+            return
+        self._probe(first[0])
+        engine = self._tier.engine()
+        pending = chain((first,), groups)
+        number = 0
+        while not self._stopped:
+            wave = list(islice(pending, UNITS_AT_ONCE * engine.slots))
+            if not wave:
+                return
+            units = [self._unit(number + at, group, engine) for at, group in enumerate(wave)]
+            number += len(units)
+            self._run(engine, units, meter)
+            if len(self._suspects) >= SUSPECTS_MAX:
+                self._confirm()
+
+    def _within_budget(self, segments: Iterator[SegmentMetadata]) -> Iterator[SegmentMetadata]:
+        """Segments as long as each of them can be afforded."""
+        limit = self._options.max_requests
+        for one in segments:
+            self._planned_requests += requests_of(one, self._options)
+            if limit is not None and self._planned_requests > limit:
+                self._is_used_up = True
+                return
+            yield one
+
+    def _probe(self, segment: SegmentMetadata) -> None:
+        """See that the store is there before anybody is sent to it; raises what it raises."""
+        places = KeyPlaces((self._tier.request.prefix,))
+        try:
+            (keys, *_) = places.candidates(segment.id, segment.start_offset)
+            self._tier.store.head(keys[ObjectKind.MANIFEST], is_sum_wanted=False)
+        except (SegmentUnreadable, StoreNotPermitted):
+            return  # this one alone may be so: who looks at it tells
+
+    def _unit(self, number: int, group: tuple[SegmentMetadata, ...], engine: Engine) -> VerifyUnit:
+        options, request = self._options, self._tier.request
+        return VerifyUnit(
+            number,
+            self._job_id,
+            group,
+            request.require_store,
+            (request.prefix, *options.old_prefixes),
+            options.is_deep,
+            options.key_ring,
+            options.allows_holes,
+            options.pace.share(engine.slots),
+        )
+
+    def _run(self, engine: Engine, units: list[VerifyUnit], meter: VerifyMeter) -> None:
+        """One wave; what it did not come to is left for the next run."""
+
+        def arrived(outcome: UnitVerdict | UnitLost) -> None:
+            if isinstance(outcome, UnitVerdict):
+                self._work = self._work.plus(outcome.work)
+                meter.came_back(outcome)
+            if not self._stopped and (why := self._why_stop()):
+                self._stopped = why
+                engine.cancel()
+
+        if why := self._why_stop():
+            self._stopped = why
+            return
+        outcomes = engine.run_units(units, verify_unit, arrived)
+        is_gapless = True
+        for unit, outcome in zip(units, outcomes, strict=True):
+            if isinstance(outcome, UnitLost) and self._stopped:
+                is_gapless = False
+                continue
+            self._suspects += _suspects_of(unit, outcome)
+            if is_gapless:
+                self._reached = token_of(unit.segments[-1])
+
+    # ---------------------------------------------------------------------- before it is told
+
+    def _confirm(self) -> None:
+        """Hold what is wrong against the metadata of now, and tell what is left of it."""
+        suspects, self._suspects = self._suspects, []
+        extents, self._extents = self._extents, {}
+        if not suspects and not extents:
+            return
+        moment = self._tier.moment()
+        for partition, those in groupby(suspects, lambda one: one.segment.id.partition):
+            self._tell_of(moment, partition, list(those))
+        for partition, earliest in extents.items():
+            finished = list(_finished(moment, partition))
+            for found in judge_extents(partition, finished, earliest):
+                self._tell(extent_finding_of(partition, found))
+
+    def _tell_of(
+        self, moment: TierMoment, partition: TopicIdPartition, suspects: list[Suspect]
+    ) -> None:
+        """What is left of one partition's."""
+        try:
+            shard = moment.state(partition)
+        except UnknownPartition:
+            self._gone += len(suspects)
+            return
+        for segment, faults in suspects:
+            if not _is_still_there(shard, segment):
+                self._gone += 1
+                continue
+            for fault in faults:
+                self._tell(finding_of(segment, fault))
+            lost = tuple(sorted({one for fault in faults for one in fault.lost}))
+            if lost:
+                self._broken.setdefault(partition, []).append((segment, lost))
+
+    def _tell(self, finding: Finding) -> None:
+        self._counts[finding.kind.code] += 1
+        if len(self._findings) < FINDINGS_MAX:
+            self._findings.append(finding)
+
+    def _judge_lost(self) -> None:
+        """What of the offsets of broken segments no other segment has."""
+        if not self._broken:
+            return
+        moment = self._tier.moment()
+        for partition, broken in self._broken.items():
+            lost = lost_of(broken, _finished(moment, partition))
+            if lost:
+                self._lost[partition] = lost
+
+
+def _finished(moment: TierMoment, partition: TopicIdPartition) -> Iterator[SegmentMetadata]:
+    for one in moment.segments(partition):
+        if one.state is SegmentState.COPY_SEGMENT_FINISHED:
+            yield one
+
+
+def _suspects_of(unit: VerifyUnit, outcome: UnitVerdict | UnitLost) -> list[Suspect]:
+    """What a unit found; where nobody came back, that nothing is known of its segments."""
+    if isinstance(outcome, UnitVerdict) and not outcome.failed:
+        return [Suspect(unit.segments[one.at], one.faults) for one in outcome.found]
+    why = outcome.why if isinstance(outcome, UnitLost) else outcome.failed
+    fault = Fault(tier_kinds.UNREADABLE.code, "", "", plain(why))
+    return [Suspect(one, (fault,)) for one in unit.segments]
+
+
+def _is_still_there(shard: Shard, segment: SegmentMetadata) -> bool:
+    """Whether a segment is still said to be whole, and nobody is about to delete its topic."""
+    found = shard.segment(segment.id)
+    is_deleted = shard.partition_delete(segment.id.partition) is not None
+    is_finished = found is not None and found.state is SegmentState.COPY_SEGMENT_FINISHED
+    return is_finished and not is_deleted

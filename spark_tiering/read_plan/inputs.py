@@ -1,0 +1,90 @@
+"""
+What a plan is made from: per partition a shard that answers for it. Pure.
+
+Whoever holds the metadata gives shards of its own. Of manifests one is made: each segment as if it
+had been copied when its manifest says so, which gives overlapping copies the order in which the
+metadata topic had them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rlmm.metadata.events import SegmentUpdate
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.segment import SegmentState
+from rlmm.metadata.verdicts import Applied
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from rlmm.metadata.ids import TopicIdPartition, Uuid
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.metadata.shard import Shard
+    from spark_tiering.read_plan.plan import SourceKind
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionInput:
+    """One user partition."""
+
+    partition: TopicIdPartition
+    take: Callable[[], Shard | None]
+    """Gives a shard that holds at least this partition, None where nothing is known of it after
+    all. Asked once, and one after the other: no more than one partition needs to be in memory."""
+    metadata_partition: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Whose state it is."""
+
+    kind: SourceKind
+    cluster_id: str = ""
+    metadata_topic_id: Uuid | None = None
+    partition_count: int | None = None
+    positions: Mapping[int, int] | None = None
+    """Of all metadata partitions that were read; a plan keeps those that it stands on."""
+    warnings: tuple[str, ...] = ()
+    """What could not be read, for example; part of the plan."""
+
+
+def inputs_of_segments(segments: Iterable[SegmentMetadata]) -> list[PartitionInput]:
+    """
+    Partitions of finished *segments*, in whatever order they come: as their manifests tell of them.
+    Of several that have one id, the first in this order counts.
+    """
+    shard = PythonShard(0)
+    partitions: dict[TopicIdPartition, None] = {}
+    for segment in sorted(segments, key=_in_time):
+        started = replace(segment, state=SegmentState.COPY_SEGMENT_STARTED)
+        if isinstance(shard.apply_event(started), Applied):
+            finished = SegmentUpdate(
+                segment.id,
+                segment.broker_id,
+                segment.event_timestamp_ms,
+                segment.custom_metadata,
+                SegmentState.COPY_SEGMENT_FINISHED,
+            )
+            shard.apply_event(finished)
+        partitions[segment.id.partition] = None
+    return [PartitionInput(one, lambda: shard) for one in partitions]
+
+
+def _in_time(segment: SegmentMetadata) -> tuple[object, ...]:
+    partition = segment.id.partition
+    return (
+        partition.topic,
+        partition.partition,
+        partition.topic_id,
+        segment.event_timestamp_ms,
+        segment.start_offset,
+        segment.last_offset,
+        segment.id.uuid,
+        segment.epochs,
+        segment.size_bytes,
+        segment.max_timestamp_ms,
+        segment.broker_id,
+        segment.custom_metadata or b"",
+    )

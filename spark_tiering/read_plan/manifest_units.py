@@ -1,0 +1,117 @@
+"""
+Segments as the manifests in a store tell of them: read by units of work, wherever these run.
+
+What cannot be read, or contradicts itself, is named and left out; who plans by the rest says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from rlmm.errors import StoreUnavailable
+from spark_tiering.execution.protocol import UnitLost
+from spark_tiering.layout.findings import LayoutFinding
+from spark_tiering.layout.manifest_reading import MANIFEST_BYTES_MAX
+from spark_tiering.layout.metadata_recovery import recover_segment
+from spark_tiering.read_plan.progress import ManifestsRead
+from spark_tiering.store_listing.manifests import list_manifests
+from spark_tiering.stores.opening import process_store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.execution.protocol import Engine
+    from spark_tiering.read_plan.progress import PlanMeter
+    from spark_tiering.store_listing.manifests import ListedManifest
+    from spark_tiering.stores.opening import StoreSettings
+    from spark_tiering.stores.protocol import ObjectStore
+
+MANIFESTS_OF_UNIT = 200
+"""Few enough to be read in seconds, many enough that Spark's own time is nothing beside it."""
+
+
+class Unread(NamedTuple):
+    """A manifest that tells of no segment, and why."""
+
+    key: str
+    why: str
+
+
+class Told(NamedTuple):
+    """What manifests tell."""
+
+    segments: list[SegmentMetadata]
+    unread: list[Unread]
+    """By key."""
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestTask:
+    """One unit: some manifests of a store."""
+
+    store: StoreSettings
+    prefix: str
+    manifests: tuple[ListedManifest, ...]
+
+
+def told_by_manifests(
+    settings: StoreSettings,
+    store: ObjectStore,
+    engine: Engine,
+    prefix: str,
+    wants_topic: Callable[[str], bool],
+    meter: PlanMeter | None = None,
+) -> Told:
+    """
+    Every segment of a topic that is wanted, under *prefix* of the store of *settings*. Raises what
+    the store does, and `StoreUnavailable` where a unit was lost: what it had to read is not known.
+    """
+    listed = list_manifests(store, prefix, wants_topic)
+    tasks = []
+    while some := tuple(islice(listed, MANIFESTS_OF_UNIT)):
+        tasks.append(ManifestTask(settings, prefix, some))
+    told = Told([], [])
+    total = sum(len(one.manifests) for one in tasks)
+    read = [0]
+
+    def came_back(result: Told | UnitLost) -> None:
+        read[0] += 0 if isinstance(result, UnitLost) else len(result.segments) + len(result.unread)
+        if meter is not None:
+            meter.tell(ManifestsRead, read[0], total)
+
+    for one in engine.run_units(tasks, read_manifests, came_back):
+        if isinstance(one, UnitLost):
+            msg = f"manifests were not read: {one.why}"
+            raise StoreUnavailable(msg)
+        told.segments.extend(one.segments)
+        told.unread.extend(one.unread)
+    told.unread.sort()
+    return told
+
+
+def read_manifests(task: ManifestTask) -> Told:
+    """Carry out one unit."""
+    store = process_store(task.store)
+    told = Told([], [])
+    for one in task.manifests:
+        found = _read(store, one, task.prefix)
+        if isinstance(found, Unread):
+            told.unread.append(found)
+        else:
+            told.segments.append(found)
+    return told
+
+
+def _read(store: ObjectStore, listed: ListedManifest, prefix: str) -> SegmentMetadata | Unread:
+    if not 0 < listed.size_bytes <= MANIFEST_BYTES_MAX:
+        return Unread(listed.key, f"{listed.size_bytes} bytes are no manifest")
+    content = store.get(listed.key, 0, listed.size_bytes - 1)
+    if not isinstance(content, bytes):
+        return Unread(listed.key, f"not readable: {type(content).__name__.lower()}")
+    found = recover_segment(listed.name, content, prefix=prefix)
+    if isinstance(found, LayoutFinding):
+        return Unread(listed.key, str(found))
+    return found.segment

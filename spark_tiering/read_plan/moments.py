@@ -1,0 +1,179 @@
+"""
+The metadata at one moment, as plans need it: exactly that of its positions.
+
+A service goes on while it is asked: the state of a user partition that comes from it may be newer
+than the positions that it told before. A plan of such states could not be made again from these
+positions. `steady` sees whether anything that came in between concerns the partition, which is
+rare, and has its metadata partition replayed where it does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Protocol
+
+from rlmm.errors import UnknownPartition
+from rlmm.inspection.replay import Bound, Replay, replay
+from rlmm.metadata.python_shard import PythonShard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from rlmm.errors import LogError
+    from rlmm.inspection.moment import PartitionSummary
+    from rlmm.inspection.replay import ShardsMoment
+    from rlmm.log.protocol import Bounds, LogIdentity
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.shard import Shard
+    from rlmm.records.record_set import RecordSet
+
+TIMEOUT_S = 30.0
+
+
+class PlanMoment(Protocol):
+    """The metadata at one moment: `spark_tiering.maintenance.tier.TierMoment` is one."""
+
+    @property
+    def identity(self) -> LogIdentity:
+        """Whose metadata it is."""
+        ...
+
+    @property
+    def positions(self) -> Mapping[int, int]:
+        """By metadata partition: the next offset that is not in it."""
+        ...
+
+    def partitions(self) -> list[PartitionSummary]:
+        """Every user partition that is wanted."""
+        ...
+
+    def state(self, partition: TopicIdPartition) -> Shard:
+        """A shard that holds all of *partition*."""
+        ...
+
+
+class PlanLog(Protocol):
+    """The records of the metadata topic: `spark_tiering.maintenance.tier.TierLog` is one."""
+
+    def identity(self) -> LogIdentity:
+        """Whose log it is."""
+        ...
+
+    def bounds(self, places: Collection[int]) -> Mapping[int, Bounds | LogError]:
+        """What each metadata partition holds."""
+        ...
+
+    def read(self, place: int, position: int, *, bytes_max: int = 1 << 20) -> RecordSet | None:
+        """Record sets from *position* on."""
+        ...
+
+
+class _Awaited:
+    """A log that is asked by plain calls, for who awaits."""
+
+    def __init__(self, log: PlanLog) -> None:
+        self._log = log
+
+    async def identity(self, *, timeout_s: float) -> LogIdentity:
+        del timeout_s
+        return self._log.identity()
+
+    async def bounds(
+        self, partitions: Collection[int], *, timeout_s: float
+    ) -> Mapping[int, Bounds | LogError]:
+        del timeout_s
+        return self._log.bounds(partitions)
+
+    async def read(
+        self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
+    ) -> RecordSet | None:
+        del timeout_s
+        return self._log.read(partition, position, bytes_max=bytes_max)
+
+
+class PastMoment:
+    """The metadata as it was once, in memory whole."""
+
+    def __init__(self, moment: ShardsMoment, wants_topic: Callable[[str], bool]) -> None:
+        self._moment = moment
+        self._wants = wants_topic
+        self.identity = moment.identity
+        self.positions: Mapping[int, int] = moment.positions
+
+    def partitions(self) -> list[PartitionSummary]:
+        """See `PlanMoment`."""
+        known = asyncio.run(self._moment.user_partitions())
+        return [one for one in known if self._wants(one.partition.topic)]
+
+    def state(self, partition: TopicIdPartition) -> Shard:
+        """See `PlanMoment`."""
+        return asyncio.run(self._moment.state(partition))
+
+
+def moment_at(
+    log: PlanLog,
+    bound: Bound,
+    wants_topic: Callable[[str], bool],
+    places: Collection[int] | None = None,
+) -> PastMoment:
+    """
+    The metadata as it was at *bound*, of *places* or of all. Raises `LogTruncated` where the log
+    does not reach back that far.
+    """
+    return PastMoment(asyncio.run(replay(_Awaited(log), places, bound)), wants_topic)
+
+
+class SteadyMoment:
+    """*moment*, whose states may be newer than its positions, as it was at these."""
+
+    def __init__(self, moment: PlanMoment, log: PlanLog) -> None:
+        self._moment = moment
+        self._log = log
+        self._replayed: dict[int, PastMoment] = {}
+        """Metadata partitions that had to be."""
+        self.identity = moment.identity
+        self.positions: Mapping[int, int] = dict(moment.positions)
+
+    def partitions(self) -> list[PartitionSummary]:
+        """See `PlanMoment`; some may have come since: `state` does not know them."""
+        return self._moment.partitions()
+
+    def state(self, partition: TopicIdPartition) -> Shard:
+        """See `PlanMoment`. Raises `UnknownPartition` for one that was not there yet."""
+        shard = self._moment.state(partition)
+        place, position = shard.partition, self.positions[shard.partition]
+        if shard.position <= position or not self._is_told_of(partition, place, shard.position):
+            return shard
+        if place not in self._replayed:
+            bound = Bound({place: position - 1})
+            self._replayed[place] = moment_at(self._log, bound, lambda _: True, [place])
+        return self._replayed[place].state(partition)
+
+    def _is_told_of(self, partition: TopicIdPartition, place: int, until: int) -> bool:
+        """Whether any event between the position and *until* is about *partition*."""
+        position = self.positions[place]
+        between = Replay(
+            _Awaited(self._log), place, Bound({place: until - 1}),
+            timeout_s=TIMEOUT_S, shard=PythonShard(place, position),
+        )  # fmt: skip
+
+        async def look() -> bool:
+            found = False
+            async for chunk in between.chunks():
+                found = found or any(one.partition == partition for one in chunk.happened())
+            return found
+
+        return asyncio.run(look())
+
+
+def steady(moment: PlanMoment, log: PlanLog) -> PlanMoment:
+    """*moment* at its positions and nothing newer; *log* is asked where that is not so."""
+    return SteadyMoment(moment, log)
+
+
+def state_of(moment: PlanMoment, partition: TopicIdPartition) -> Shard | None:
+    """The state of *partition*, None where nothing is known of it."""
+    try:
+        return moment.state(partition)
+    except UnknownPartition:
+        return None

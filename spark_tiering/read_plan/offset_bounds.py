@@ -1,0 +1,83 @@
+"""
+What was asked of one partition, as offsets. Pure.
+
+A hole right before the segment that a time is found in may hold records of that time, so what is
+asked begins behind the last segment that is surely older; and a hole is never what an end by time
+is found in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rlmm.metadata.ids import INT64_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spark_tiering.read_plan.question import Bounds
+    from spark_tiering.read_plan.segment_lookup import Answer
+
+Range = tuple[int, int]
+"""[first offset, next offset)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of one partition."""
+
+    first: int
+    next_offset: int
+    is_open: bool = False
+    """Whether records behind were asked for by time, and nobody knows how many there are."""
+    is_known: bool = True
+    """Whether it is known where to begin: not where nothing was ever there and no offset was said.
+    """
+
+
+def asked_of(
+    bounds: Bounds, answers: Sequence[Answer], log_start: int | None, begun: int | None = None
+) -> Asked:
+    """
+    *answers* are those above *log_start*. *begun*: where a plan before this one has ended; it
+    stands for whatever the bounds say of the beginning.
+    """
+    tier_next = answers[-1].last + 1 if answers else None
+    first = begun if begun is not None else _first(bounds, answers)
+    is_known = first is not None
+    if first is None:
+        first = log_start or 0
+        first = min(first, INT64_MAX if bounds.to_offset is None else bounds.to_offset)
+    is_open = False
+    if bounds.to_offset is not None:
+        behind = bounds.to_offset
+    elif bounds.to_time_ms is None:
+        behind = tier_next if tier_next is not None else first
+    else:
+        found = _newer(answers, bounds.to_time_ms)
+        is_open = found is None
+        last = tier_next if tier_next is not None else first
+        behind = last if found is None else answers[found].last + 1
+    return Asked(first, max(first, behind), is_open, is_known)
+
+
+def _first(bounds: Bounds, answers: Sequence[Answer]) -> int | None:
+    if bounds.from_offset is not None:
+        return bounds.from_offset
+    if not answers:
+        return None
+    if bounds.from_time_ms is None:
+        return answers[0].first
+    found = _newer(answers, bounds.from_time_ms)
+    if found is None:
+        return answers[-1].last + 1
+    return answers[found].first if found == 0 else answers[found - 1].last + 1
+
+
+def _newer(answers: Sequence[Answer], time_ms: int) -> int | None:
+    """The first that may have a record of *time_ms* or later."""
+    for at, one in enumerate(answers):
+        if one.segment.max_timestamp_ms >= time_ms:
+            return at
+    return None

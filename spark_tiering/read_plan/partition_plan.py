@@ -1,0 +1,221 @@
+"""One partition of a plan. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmm.errors import InvalidArgument
+from rlmm.metadata.ids import INT64_MAX
+from rlmm.metadata.segment import PartitionDeleteState
+from spark_tiering.layout.custom_metadata import CustomMetadata, parse_custom_metadata
+from spark_tiering.layout.object_names import ObjectKind, main_key
+from spark_tiering.read_plan.gaps import Holders, left_out_of, missing_in
+from spark_tiering.read_plan.offset_bounds import asked_of
+from spark_tiering.read_plan.plan import FrozenPartition, FrozenSegment, Gap, GapReason
+from spark_tiering.read_plan.segment_lookup import answers_of, from_offset_on, history_of, within
+from spark_tiering.read_plan.tokens import Reached
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.metadata.shard import Shard
+    from spark_tiering.read_plan.inputs import PartitionInput
+    from spark_tiering.read_plan.offset_bounds import Asked, Range
+    from spark_tiering.read_plan.question import Facts, Question
+    from spark_tiering.read_plan.segment_lookup import Answer
+
+
+def plan_partition(
+    one: PartitionInput, question: Question, facts: Facts, before: Reached | None
+) -> tuple[FrozenPartition, Reached] | None:
+    """
+    What is planned of it, and how far that is for whoever asks later what is new; None where it is
+    deleted to the end, or nothing is known of it. *before*: how far the plan was behind which this
+    one begins.
+    """
+    partition = one.partition
+    shard = one.take()
+    if shard is None:
+        return None
+    segments = shard.segments(partition)
+    if not segments and _is_deleted(shard, partition):
+        return None
+    log_start = facts.log_starts.get(partition)
+    history = facts.histories.get(partition) or history_of(segments)
+    answers = answers_of(shard, partition, history, segments)
+    if log_start is not None:
+        answers = from_offset_on(answers, log_start)
+    begun = None if before is None else before.next_offset
+    bounds = question.bounds_for(partition.topic, partition.partition)
+    asked = asked_of(bounds, answers, log_start, begun)
+    lacked = _lacked(before)
+    ranges = _ranges_of(asked, lacked, answers)
+    read = [part for first, behind in ranges for part in within(answers, first, behind)]
+    holders = Holders.of(segments, answers, log_start)
+    gaps = tuple(_gaps_of(asked, read, holders))
+    made = FrozenPartition(
+        partition,
+        one.metadata_partition,
+        ranges,
+        answers[0].first if answers else None,
+        answers[-1].last + 1 if answers else None,
+        max((part.segment.max_timestamp_ms for part in answers), default=None),
+        _next_offset(asked, gaps),
+        tuple(history),
+        tuple(
+            _frozen(part, question.prefix, facts.retention_ms.get(partition.topic)) for part in read
+        ),
+        gaps,
+        tuple(
+            left_out_of(
+                segments, {part.segment.id.uuid for part in read}, history, ranges, log_start
+            )
+        ),
+    )
+    floor = None if before is None else before.floor
+    if begun is None and bounds.from_offset is None and bounds.from_time_ms is None:
+        floor = asked.first
+    return made, _reached(made, lacked, floor)
+
+
+def _is_deleted(shard: Shard, partition: TopicIdPartition) -> bool:
+    delete = shard.partition_delete(partition)
+    return delete is not None and delete.state is PartitionDeleteState.DELETE_PARTITION_FINISHED
+
+
+def _ranges_of(
+    asked: Asked, lacked: Sequence[Range], answers: Sequence[Answer]
+) -> tuple[Range, ...]:
+    """What is asked for: of what was *lacked* before, as much as is there by now."""
+    filled = [
+        (part.first, part.last + 1)
+        for first, behind in lacked
+        for part in within(answers, first, behind)
+    ]
+    if asked.next_offset > asked.first:
+        filled.append((asked.first, asked.next_offset))
+    return _joined(filled)
+
+
+def _joined(ranges: Iterable[Range]) -> tuple[Range, ...]:
+    """Neighbours as one; *ranges* rise."""
+    joined: list[Range] = []
+    for first, behind in ranges:
+        if joined and joined[-1][1] == first:
+            joined[-1] = (joined[-1][0], behind)
+        else:
+            joined.append((first, behind))
+    return tuple(joined)
+
+
+def _gaps_of(asked: Asked, read: Iterable[Answer], holders: Holders) -> Iterator[Gap]:
+    """What is lacked anew; what was lacked before was told then."""
+    last: Gap | None = None
+    inside = [one for one in read if one.first >= asked.first]
+    for first, behind in missing_in(inside, asked.first, asked.next_offset):
+        for gap in holders.gaps(first, behind):
+            if last is not None:
+                yield last
+            last = gap
+    if last is not None and not asked.is_open:
+        yield last
+    if asked.is_open:
+        is_before = last is not None and (
+            last.reason is GapReason.NOT_TIERED_YET and last.next_offset == asked.next_offset
+        )
+        if last is not None and not is_before:
+            yield last
+        first = last.first_offset if last is not None and is_before else asked.next_offset
+        yield Gap(first, None, GapReason.NOT_TIERED_YET)
+
+
+def _next_offset(asked: Asked, gaps: Sequence[Gap]) -> int | None:
+    if not asked.is_known and asked.next_offset == asked.first:
+        return None
+    last = gaps[-1] if gaps else None
+    if last is None or last.reason is not GapReason.NOT_TIERED_YET:
+        return asked.next_offset
+    return last.first_offset
+
+
+def _lacked(before: Reached | None) -> list[Range]:
+    """What a plan before this one could not have, and this one may."""
+    if before is None or before.next_offset is None:
+        return []
+    below = [(0, before.floor)] if before.floor else []
+    return [*below, *before.gaps]
+
+
+def _reached(made: FrozenPartition, lacked: Sequence[Range], floor: int | None) -> Reached:
+    """
+    What a later plan goes on from: what is lacking now, also of what was *lacked* before, and what
+    is behind. *floor*: below it nothing was there.
+    """
+    until = made.next_offset
+    if until is None:
+        return Reached(None)
+    still = [part for first, behind in lacked for part in without(first, behind, made.asked)]
+    if floor is not None and lacked and lacked[0] == (0, floor):
+        is_below = bool(still) and still[0][0] == 0
+        floor = still.pop(0)[1] if is_below else 0
+    new = [
+        (gap.first_offset, min(until, INT64_MAX if gap.next_offset is None else gap.next_offset))
+        for gap in made.gaps
+        if gap.first_offset < until
+    ]
+    return Reached(until, _joined([*still, *new]), floor)
+
+
+def without(first: int, behind: int, ranges: Iterable[Range]) -> Iterator[Range]:
+    """What of [first, behind) is in none of *ranges*, which rise."""
+    for low, high in ranges:
+        if high <= first or low >= behind:
+            continue
+        if low > first:
+            yield first, low
+        first = max(first, high)
+    if first < behind:
+        yield first, behind
+
+
+def _frozen(part: Answer, prefix: str, retention_ms: int | None) -> FrozenSegment:
+    segment = part.segment
+    log, indexes, manifest = _keys(segment, prefix)
+    expires_at_ms = None
+    if retention_ms is not None and retention_ms >= 0 and segment.max_timestamp_ms >= 0:
+        expires_at_ms = min(segment.max_timestamp_ms + retention_ms + 1, INT64_MAX)
+    return FrozenSegment(
+        segment.id.partition,
+        segment.id.uuid,
+        segment.start_offset,
+        segment.last_offset,
+        part.first,
+        part.last,
+        segment.size_bytes,
+        segment.max_timestamp_ms,
+        segment.epochs,
+        segment.txn_index_empty,
+        log,
+        indexes,
+        manifest,
+        expires_at_ms,
+    )
+
+
+def _keys(segment: SegmentMetadata, prefix: str) -> tuple[str, str, str]:
+    """Custom metadata speaks for log and indexes; the manifest is always under *prefix*."""
+    custom = parse_custom_metadata(segment.custom_metadata)
+    if not isinstance(custom, CustomMetadata):
+        custom = CustomMetadata()  # another plugin's
+    try:
+        main = main_key(segment.id, segment.start_offset)
+    except InvalidArgument:
+        return "", "", ""
+    named = (prefix if custom.prefix is None else custom.prefix) + (custom.main_key or main)
+    return (
+        f"{named}.{ObjectKind.LOG}",
+        f"{named}.{ObjectKind.INDEXES}",
+        f"{prefix}{main}.{ObjectKind.MANIFEST}",
+    )

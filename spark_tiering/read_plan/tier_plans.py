@@ -1,0 +1,270 @@
+"""
+Plans of a tier that is open: the shell around `planning`.
+
+    plan_of_moment(steady(tier.moment(), tier.log), question)      # as the metadata is
+    plan_of_moment(moment_at(tier.log, bound, wants), question)    # as it was once
+    remade(tier.log, token)                                        # the plan that a token names
+    plan_of_manifests(told, question)                              # without metadata
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Protocol
+
+from rlmm.errors import DataLost, InvalidArgument, LogError
+from rlmm.inspection.replay import Bound
+from rlmm.retention.retention import number
+from spark_tiering.read_plan.fields import asked_content
+from spark_tiering.read_plan.inputs import Origin, PartitionInput, inputs_of_segments
+from spark_tiering.read_plan.moments import moment_at, state_of
+from spark_tiering.read_plan.plan import SourceKind
+from spark_tiering.read_plan.plan_check import Fate, fate_in_metadata
+from spark_tiering.read_plan.planner import make_plan
+from spark_tiering.read_plan.progress import PartitionsPlanned, PlanMeter
+from spark_tiering.read_plan.question import Facts
+from spark_tiering.read_plan.question_reading import asked_of_content
+from spark_tiering.read_plan.tokens import DIGEST_BYTES
+from spark_tiering.store_listing.manifests import partition_manifests
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from rlmm.inspection.cluster_facts import PartitionOffsets, TopicFacts
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.shard import Shard
+    from spark_tiering.read_plan.manifest_units import Told
+    from spark_tiering.read_plan.moments import PlanLog, PlanMoment
+    from spark_tiering.read_plan.plan import FrozenPlan, FrozenSegment
+    from spark_tiering.read_plan.question import Question
+    from spark_tiering.read_plan.tokens import Token
+    from spark_tiering.stores.protocol import ObjectStore
+
+UNREAD_SHOWN_MAX = 100
+
+
+class PlanCluster(Protocol):
+    """The cluster: `spark_tiering.maintenance.tier.TierTopics` is one."""
+
+    def topics(self, names: Collection[str] | None = None) -> Mapping[str, TopicFacts]:
+        """Topics by name."""
+        ...
+
+    def offsets(
+        self, partitions: Collection[TopicIdPartition]
+    ) -> Mapping[TopicIdPartition, PartitionOffsets]:
+        """The ends of each."""
+        ...
+
+
+# ------------------------------------------------------------------------------ of the metadata
+
+
+def plan_of_moment(
+    moment: PlanMoment,
+    question: Question,
+    facts: Facts | None = None,
+    since: Token | None = None,
+    meter: PlanMeter | None = None,
+) -> FrozenPlan:
+    """
+    The plan of *moment*; *meter* is told of each partition. Raises `InvalidArgument` for a token of
+    other metadata.
+    """
+    known = moment.partitions()
+    total = sum(question.wants(one.partition.topic, one.partition.partition) for one in known)
+    done = count(1)
+    told = meter or PlanMeter()
+
+    def state(partition: TopicIdPartition) -> Shard | None:
+        found = state_of(moment, partition)
+        told.tell(PartitionsPlanned, next(done), total)
+        return found
+
+    inputs = [
+        PartitionInput(one.partition, partial(state, one.partition), one.metadata_partition)
+        for one in known
+    ]
+    origin = Origin(
+        SourceKind.METADATA,
+        moment.identity.cluster_id,
+        moment.identity.topic_id,
+        moment.identity.partition_count,
+        moment.positions,
+    )
+    return make_plan(question, inputs, origin, facts or Facts(), since)
+
+
+def facts_of_cluster(cluster: PlanCluster, partitions: Iterable[TopicIdPartition]) -> Facts:
+    """What the cluster says of *partitions*; of a topic that was made anew, of the new one."""
+    wanted = list(partitions)
+    topics = cluster.topics(sorted({one.topic for one in wanted}))
+    there = [
+        one for one in wanted if one.topic in topics and topics[one.topic].topic_id == one.topic_id
+    ]
+    retention_ms = {}
+    for name, topic in sorted(topics.items()):
+        limit_ms = number(topic.setting("retention.ms"))
+        if limit_ms is not None and limit_ms >= 0 and _is_expired(topic):
+            retention_ms[name] = limit_ms
+    log_starts = {
+        partition: offsets.earliest
+        for partition, offsets in cluster.offsets(there).items()
+        if offsets.earliest is not None and offsets.earliest > 0
+    }
+    return Facts(retention_ms, log_starts)
+
+
+def _is_expired(topic: TopicFacts) -> bool:
+    """Whether retention deletes anything of it at all."""
+    policy = topic.setting("cleanup.policy")
+    return policy is None or "delete" in policy
+
+
+# -------------------------------------------------------------------------------- of the past
+
+
+def remade(
+    log: PlanLog,
+    token: Token,
+    asked: tuple[Question, Facts] | None = None,
+    since: Token | None = None,
+) -> FrozenPlan:
+    """
+    The plan that *token* names, made again from the log's history. *asked* stands for what the
+    token says was asked, where it has no room for it. *since*: behind which plan it began.
+
+    Raises `InvalidArgument` where it was something else that was asked, and `DataLost` where the
+    log is not what it was any more: the message says how.
+    """
+    if token.kind is SourceKind.MANIFESTS:
+        msg = "a plan of manifests cannot be made again: a bucket has no history. Keep its file"
+        raise InvalidArgument(msg)
+    question, facts = asked or question_of_token(token)
+    _require_asked(token, question, facts, since)
+    _require_reached(log, token)
+    bound = Bound({place: position - 1 for place, position in token.positions.items()})
+    moment = moment_at(log, bound, lambda _: True, sorted(token.positions))
+    plan = plan_of_moment(moment, question, facts, since)
+    if plan.token != str(token):
+        raise _differs(log, token, plan)
+    return plan
+
+
+def question_of_token(token: Token) -> tuple[Question, Facts]:
+    """What *token* says was asked. Raises `InvalidArgument` where it does not say it."""
+    if token.asked is None:
+        msg = (
+            "the token has only a digest of what was asked, which was too long for it: name the "
+            "file of the plan in its place"
+        )
+        raise InvalidArgument(msg)
+    question, facts, _ = asked_of_content(token.asked)
+    return question, facts
+
+
+def _require_asked(token: Token, question: Question, facts: Facts, since: Token | None) -> None:
+    content = asked_content(question, facts, "" if since is None else str(since))
+    if hashlib.sha256(content).digest()[:DIGEST_BYTES] != token.asked_digest:
+        if since is None:
+            msg = "it is what was new since another plan: name that one as well, with --since"
+        else:
+            msg = "it is not what was new since the plan that is named"
+        raise InvalidArgument(msg)
+
+
+def _require_reached(log: PlanLog, token: Token) -> None:
+    identity = log.identity()
+    for what, told, is_here in (
+        ("cluster", token.cluster_id, identity.cluster_id),
+        ("metadata topic", token.metadata_topic_id, identity.topic_id),
+        ("number of metadata partitions", token.partition_count, identity.partition_count),
+    ):
+        if told != is_here:
+            msg = f"the plan was made of {what} {told}, and this is {is_here}"
+            raise InvalidArgument(msg)
+    for place, found in log.bounds(sorted(token.positions)).items():
+        if isinstance(found, LogError):
+            raise found
+        if found.next_offset < token.positions[place]:
+            msg = (
+                f"metadata partition {place} was read up to {token.positions[place]}, and ends at "
+                f"{found.next_offset}: it was cut, or is another one"
+            )
+            raise DataLost(msg)
+
+
+def _differs(log: PlanLog, token: Token, plan: FrozenPlan) -> DataLost:
+    begun = {
+        place: found.log_start
+        for place, found in log.bounds(sorted(token.positions)).items()
+        if not isinstance(found, LogError) and found.log_start > 0
+    }
+    if begun:
+        named = ", ".join(f"partition {place} at {start}" for place, start in sorted(begun.items()))
+        why = f"the metadata topic has lost its beginning: it begins in {named}"
+    elif len(plan.partitions) != len(token.reached):
+        why = f"{len(plan.partitions)} user partitions are there, and it had {len(token.reached)}"
+    else:
+        why = "the same positions give another plan: another version made it, or another log"
+    return DataLost(f"the plan cannot be made again: {why}")
+
+
+# ------------------------------------------------------------------------------- of manifests
+
+
+def plan_of_manifests(
+    told: Told, question: Question, facts: Facts | None = None, since: Token | None = None
+) -> FrozenPlan:
+    """The plan of what manifests tell; those that tell nothing are named in its warnings."""
+    warnings = [f"{one.key}: {one.why}" for one in told.unread[:UNREAD_SHOWN_MAX]]
+    if len(told.unread) > UNREAD_SHOWN_MAX:
+        warnings.append(f"{len(told.unread) - UNREAD_SHOWN_MAX} more manifests tell of no segment")
+    origin = Origin(SourceKind.MANIFESTS, warnings=tuple(warnings))
+    return make_plan(question, inputs_of_segments(told.segments), origin, facts or Facts(), since)
+
+
+# -------------------------------------------------------------------------------- looked at again
+
+
+def fates_in_moment(moment: PlanMoment, plan: FrozenPlan) -> Callable[[FrozenSegment], Fate]:
+    """
+    What the metadata says of a range of *plan* now. Raises `InvalidArgument` where it is not the
+    metadata that the plan was made of.
+    """
+    identity = moment.identity
+    for what, told, found in (
+        ("cluster", plan.cluster_id, identity.cluster_id),
+        ("metadata topic", plan.metadata_topic_id, identity.topic_id),
+    ):
+        if plan.kind is SourceKind.METADATA and told != found:
+            msg = f"the plan was made of {what} {told}, and this is {found}"
+            raise InvalidArgument(msg)
+    held: dict[TopicIdPartition, Shard | None] = {}
+
+    def fate_of(planned: FrozenSegment) -> Fate:
+        partition = planned.partition
+        if partition not in held:
+            held.clear()  # ranges come by partition: one at a time is enough
+            held[partition] = state_of(moment, partition)
+        shard = held[partition]
+        return fate_in_metadata(planned, None if shard is None else shard.segment(planned.id))
+
+    return fate_of
+
+
+def fates_in_store(store: ObjectStore, prefix: str) -> Callable[[FrozenSegment], Fate]:
+    """Whether there is the manifest of a range now; nothing else tells without metadata."""
+    held: dict[TopicIdPartition, frozenset[str]] = {}
+
+    def fate_of(planned: FrozenSegment) -> Fate:
+        partition = planned.partition
+        if partition not in held:
+            held.clear()
+            listed = partition_manifests(store, partition, prefix)
+            held[partition] = frozenset(one.key for one in listed)
+        return Fate.THERE if planned.manifest_key in held[partition] else Fate.GONE
+
+    return fate_of

@@ -1,0 +1,43 @@
+"""How a client gets into the cluster: read from what Java's own tools are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rlmm.config import client_settings as config
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rlmm.kafka_client.settings import KafkaSettings
+
+_NODE_ID = "tiering"
+"""Stands in our client ids, so that an operator sees whose connections these are."""
+
+
+def client_settings(
+    bootstrap_servers: str | Sequence[str],
+    command_config: Mapping[str, str] | str | Path | None,
+    timeout_s: float,
+) -> KafkaSettings:
+    """
+    The settings of a client of the cluster behind *bootstrap_servers*, `host:port` each.
+
+    *command_config* is the path of a `client.properties`, or single properties. Raises
+    `ConfigError` for what can neither be taken over nor left out, such as a keystore of a type that
+    is not read. What has no equivalent here is told of in a file, and refused where it was given by
+    itself.
+    """
+    if not isinstance(bootstrap_servers, str):
+        bootstrap_servers = ",".join(bootstrap_servers)
+    file: Path | None = None
+    properties: list[str] = []
+    if isinstance(command_config, Mapping):
+        properties = [f"{key}={value}" for key, value in command_config.items()]
+    elif command_config is not None:
+        file = Path(command_config)
+    return config.client_settings(
+        bootstrap_servers, file, properties, timeout_s=timeout_s, node_id=_NODE_ID
+    )

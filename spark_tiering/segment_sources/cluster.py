@@ -1,0 +1,299 @@
+"""
+The cluster, for who may wait: which partitions there are and where they begin and end, settings of
+topics and changes of them. On an event loop of its own; calls may come from any thread.
+
+What is told is of the moment it was asked, of each partition by its leader. Facts are asked in an
+order in which they may be too low, never too high: the log start first, the last stable offset
+before the high watermark.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from rlmm.base.loop_thread import LoopThread
+from rlmm.errors import ConfigError, Stopped, UnsupportedVersion
+from rlmm.kafka_client.admin.user_topics import UserTopics
+from rlmm.kafka_client.connections.connection import Dialer
+from rlmm.kafka_client.offsets.log_ends import (
+    HIGH_WATERMARK,
+    LAST_STABLE,
+    LOCAL_START,
+    LOG_START,
+    TIER_END,
+    End,
+    ends_of,
+)
+from rlmm.kafka_messages.error_codes import DENIED, Code, name_of, trouble
+from rlmm.kafka_messages.leader_epochs import EpochEndsRequest
+from rlmm.kafka_messages.metadata import LATEST_TIERED, TopicOffsetsRequest
+from rlmm.kafka_messages.topics import AlterTopicRequest
+from rlmm.metadata.ids import TopicIdPartition
+from spark_tiering.segment_sources.client_settings import client_settings
+from spark_tiering.segment_sources.protocol import is_user_topic
+from spark_tiering.segment_sources.survey import PartitionFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+    from rlmm.kafka_client.settings import KafkaSettings
+    from rlmm.kafka_messages.metadata import TopicMetadata
+
+_TIERED = "remote.storage.enable"
+_RETENTION = "retention.ms"
+_CLEANUP = "cleanup.policy"
+_INDEX_INTERVAL = "index.interval.bytes"
+_OF_TOPIC = (_TIERED, _RETENTION, _CLEANUP, _INDEX_INTERVAL)
+_FOR_EVER = "-1"
+
+_IMPOSSIBLE = frozenset(
+    {
+        Code.INVALID_CONFIG,
+        Code.INVALID_REQUEST,
+        Code.INVALID_TOPIC_EXCEPTION,
+        Code.POLICY_VIOLATION,
+        Code.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+)
+"""Answers to a change which say that it was not made, and never will be as it is asked for."""
+
+
+_OF_LOG = (LOG_START, LAST_STABLE, HIGH_WATERMARK)
+_OF_TIER = (LOCAL_START, TIER_END)
+
+
+class Setting(NamedTuple):
+    """A setting in force; *is_explicit* where it is set on the topic itself."""
+
+    value: str | None
+    """None for a secret, which no broker tells."""
+    is_explicit: bool
+
+
+class TierCluster:
+    """
+    A cluster by the addresses of some brokers. Asked as soon as it is made; to be closed.
+
+    Every call raises `LogUnavailable` when nobody has answered in time, and `LogNotPermitted` where
+    a right is missing: half of an answer would look like a whole one.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str | Sequence[str],
+        command_config: Mapping[str, str] | str | Path | None = None,
+        timeout_s: float = 30.0,
+        *,
+        prepare: Callable[[KafkaSettings], Awaitable[Dialer]] = Dialer.prepare,
+    ) -> None:
+        """
+        *command_config* is a Java `client.properties`, or what stands in one. Raises `ConfigError`
+        for what can neither be taken from it nor left out. *prepare* makes who connects.
+        """
+        settings = client_settings(bootstrap_servers, command_config, timeout_s)
+
+        async def opened() -> UserTopics:
+            return UserTopics(settings, await prepare(settings), timeout_s)
+
+        self._thread = LoopThread("tier-cluster")
+        self._topics: UserTopics | None = None
+        try:
+            self._topics = self._thread.wait(opened())
+            self.cluster_id = self._thread.wait(self._topics.metadata([])).cluster_id
+        except BaseException:
+            self.close()
+            raise
+
+    def partition_facts(
+        self, wants_topic: Callable[[str], bool]
+    ) -> dict[TopicIdPartition, PartitionFacts]:
+        """
+        What the cluster tells of every partition of the wanted users' topics, as far as this user
+        may DESCRIBE them; None in it for what its leader, if it has one, does not tell.
+        """
+        topics = {
+            topic.name: topic
+            for topic in self._thread.wait(self._asked.metadata()).topics
+            if not topic.is_internal and is_user_topic(topic.name) and wants_topic(topic.name)
+        }
+        for topic in topics.values():
+            if topic.code in DENIED:
+                raise trouble(f"topic {topic.name}", topic.code, "DESCRIBE the topic")
+        settings = self.topic_settings(topics, _OF_TOPIC)
+        # One without settings was deleted in between.
+        leaders = _leaders([topic for name, topic in topics.items() if name in settings])
+        is_tiered = {name: _value(told, _TIERED) == "true" for name, told in settings.items()}
+        logs = self._ends([one for one, leader in leaders.items() if leader >= 0], *_OF_LOG)
+        tiers = self._ends_if_known([one for one in logs if is_tiered[one.topic]], *_OF_TIER)
+        facts: dict[TopicIdPartition, PartitionFacts] = {}
+        for one, leader in leaders.items():
+            log_start, stable, high_watermark = logs.get(one, (None,) * 3)
+            local_start, latest_tiered = tiers.get(one, (None,) * 2)
+            told = settings[one.topic]
+            interval = _value(told, _INDEX_INTERVAL)
+            facts[one] = PartitionFacts(
+                is_tiered[one.topic],
+                log_start,
+                stable,
+                high_watermark,
+                _retention_ms(_value(told, _RETENTION)),
+                leader if leader >= 0 else None,
+                local_start,
+                latest_tiered,
+                "compact" in (_value(told, _CLEANUP) or ""),
+                None if interval is None else int(interval),
+            )
+        return facts
+
+    def offsets(
+        self, partitions: Collection[TopicIdPartition], time: int
+    ) -> dict[TopicIdPartition, int]:
+        """
+        One end of each partition, as its leader tells it: -1 the high watermark, -2 the log start,
+        -4 the first offset on the leader's own disk, -5 the highest that it knows the tier to have.
+
+        Left out where no leader tells; that the tier has nothing is -1. Raises `UnsupportedVersion`
+        where a leader is too old for -4 or -5.
+        """
+        return _single(self._ends(partitions, End(time)))
+
+    def last_stable_offsets(
+        self, partitions: Collection[TopicIdPartition]
+    ) -> dict[TopicIdPartition, int]:
+        """The offsets below which all is replicated and no transaction is open; see `offsets`."""
+        return _single(self._ends(partitions, LAST_STABLE))
+
+    def _ends_if_known(
+        self, partitions: Collection[TopicIdPartition], *asked: End
+    ) -> dict[TopicIdPartition, tuple[int | None, ...]]:
+        """Nothing, where a leader is too old for one of the questions."""
+        try:
+            return self._ends(partitions, *asked)
+        except UnsupportedVersion:
+            return {}
+
+    def _ends(
+        self, partitions: Collection[TopicIdPartition], *asked: End
+    ) -> dict[TopicIdPartition, tuple[int | None, ...]]:
+        """The ends of each partition that its leader tells, in the order in which it is asked."""
+        return self._thread.wait(ends_of(self._asked, partitions, *asked))
+
+    def epoch_ends(
+        self, epochs: Mapping[TopicIdPartition, int]
+    ) -> dict[TopicIdPartition, tuple[int, int]]:
+        """
+        Of each partition the largest leader epoch in its leader's log that is not above the one
+        given, with the offset behind its last record; -1 for both where there is none. Left out
+        where no leader tells.
+        """
+        numbers = {(one.topic, one.partition): epoch for one, epoch in epochs.items()}
+
+        def request_of(by_topic: Mapping[str, Sequence[int]]) -> EpochEndsRequest:
+            return EpochEndsRequest(
+                {
+                    topic: {partition: numbers[topic, partition] for partition in partitions}
+                    for topic, partitions in by_topic.items()
+                }
+            )
+
+        told = self._thread.wait(self._asked.of_leaders(epochs, request_of))
+        return {one: (end.epoch, end.next_offset) for one, (end,) in told.items()}
+
+    def topic_settings(
+        self, topics: Collection[str], names: Sequence[str] | None
+    ) -> dict[str, dict[str, Setting]]:
+        """
+        The named settings in force of some topics, all that brokers know where *names* is None.
+
+        A topic that does not exist is left out, and so is a setting that the broker does not know.
+        A broker may tell the settings of before a change for some moments after it.
+        """
+        told = self._thread.wait(self._asked.settings(topics, names))
+        return {
+            topic: {
+                name: Setting(setting.value, not setting.is_default)
+                for name, setting in settings.items()
+            }
+            for topic, settings in told.items()
+        }
+
+    def alter_topic_settings(
+        self,
+        topic: str,
+        given: Mapping[str, str],
+        unset: Sequence[str] = (),
+        *,
+        is_only_checked: bool = False,
+    ) -> None:
+        """
+        Change some settings of a topic in one request, all of them or none; all others stay. Those
+        in *unset* follow the brokers' configuration again.
+
+        Returns when the cluster has taken it, which brokers heed within moments; with
+        *is_only_checked* it only says whether it would. Raises `ConfigError` with the cluster's
+        reason where it never will, and `LogUnavailable` where that is not known: the change may
+        have been made, and the same one may be asked for again.
+        """
+        request = AlterTopicRequest(topic, given, unset, is_only_checked=is_only_checked)
+        outcome = self._thread.wait(self._asked.alter(request))
+        if outcome.code == Code.NONE:
+            return
+        where = f"changing settings of topic {topic}"
+        if outcome.code in _IMPOSSIBLE:
+            msg = f"{where}: {outcome.reason or name_of(outcome.code)}"
+            raise ConfigError(msg)
+        raise trouble(where, outcome.code, "ALTER_CONFIGS of the topic")
+
+    def why_too_old(self) -> str:
+        """Why a broker cannot tell what its tier has (`offsets`), empty where all can."""
+        nothing = TopicOffsetsRequest({}, LATEST_TIERED)
+        return self._thread.wait(self._asked.why_too_old(nothing))
+
+    @property
+    def _asked(self) -> UserTopics:
+        if self._topics is None:
+            raise Stopped("the client of the cluster is closed")
+        return self._topics
+
+    def close(self) -> None:
+        """End all calls and connections; once is enough."""
+        topics, self._topics = self._topics, None
+        if topics is not None:
+            self._thread.wait(topics.close())
+        self._thread.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _leaders(topics: Sequence[TopicMetadata]) -> dict[TopicIdPartition, int]:
+    """Every partition of *topics*, with the broker that leads it."""
+    return {
+        TopicIdPartition(topic.topic_id, topic.name, one.partition): one.leader
+        for topic in topics
+        for one in topic.partitions
+    }
+
+
+def _single(
+    ends: Mapping[TopicIdPartition, tuple[int | None, ...]],
+) -> dict[TopicIdPartition, int]:
+    return {one: end for one, (end,) in ends.items() if end is not None}
+
+
+def _value(settings: Mapping[str, Setting], name: str) -> str | None:
+    return settings[name].value if name in settings else None
+
+
+def _retention_ms(value: str | None) -> int | None:
+    return None if value is None or value == _FOR_EVER else int(value)

@@ -1,0 +1,23 @@
+"""From settings to their source. Settings travel; a source is opened where it is asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spark_tiering.segment_sources.logdir import LogDirSource
+from spark_tiering.segment_sources.settings import LogDirSettings, SidecarSettings
+
+if TYPE_CHECKING:
+    from spark_tiering.segment_sources.protocol import Source
+
+SourceSettings = LogDirSettings | SidecarSettings
+
+
+def open_source(settings: SourceSettings) -> Source:
+    """The source that *settings* name, to be closed by who opened it."""
+    if isinstance(settings, LogDirSettings):
+        return LogDirSource(settings)
+    # Needs TLS and HTTP, which folders do not.
+    from spark_tiering.segment_sources.sidecar import SidecarSource  # noqa: PLC0415
+
+    return SidecarSource(settings)

@@ -1,0 +1,100 @@
+"""
+What a source of segments gives: whole partitions, by their identity, and files to read each by. No
+I/O here.
+
+A source is asked by the driver alone; the files of a partition are a picklable value and go to
+whoever reads them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+
+from rlmm.metadata.ids import UUID_BYTES, Uuid
+
+if TYPE_CHECKING:
+    from rlmm.metadata.ids import TopicIdPartition
+    from spark_tiering.segments.partition_files import PartitionFiles
+
+UNKNOWN_TOPIC_ID = Uuid(bytes(UUID_BYTES))
+"""Stands for the topic's id where a source does not tell it; Kafka gives it to no topic."""
+
+OWN_TOPICS = frozenset(
+    {
+        "__cluster_metadata",
+        "__consumer_offsets",
+        "__remote_log_metadata",
+        "__share_group_state",
+        "__transaction_state",
+    }
+)
+"""The topics that Kafka keeps for itself: no source gives them."""
+
+
+def is_user_topic(name: str) -> bool:
+    """Whether a topic of that name is a user's."""
+    return name not in OWN_TOPICS
+
+
+class Origin(NamedTuple):
+    """Where a replica was found, and whose it is as far as the place tells."""
+
+    place: str = ""
+    """For messages: a path, or an address."""
+    node_id: int | None = None
+    """Of the broker whose replica it is."""
+    cluster_id: str = ""
+
+
+class FoundPartition(NamedTuple):
+    """
+    One replica of a partition at a source.
+
+    The topic's id is `UNKNOWN_TOPIC_ID` where the source has none for it. *high_watermark* is what
+    the broker had last noted of it: what lies below is replicated, what lies above may be.
+    """
+
+    partition: TopicIdPartition
+    files: PartitionFiles
+    origin: Origin = Origin()
+    high_watermark: int | None = None
+
+
+class Unusable(NamedTuple):
+    """A place of which nothing can be taken, and why."""
+
+    place: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.why}"
+
+
+@runtime_checkable
+class TellsStable(Protocol):
+    """Files that are served by somebody who asks the cluster how far they are stable."""
+
+    def last_stable_offset(self) -> int | None:
+        """The last stable offset of the partition; None where nobody tells it."""
+        ...
+
+
+class Source(Protocol):
+    """
+    Where segments come from.
+
+    Raises `ConfigError` for what is no source at all, `LogNotPermitted` when only an operator can
+    help, and `LogUnavailable` when waiting may; never for one partition alone.
+    """
+
+    def partitions(self) -> tuple[list[FoundPartition], list[Unusable]]:
+        """
+        Every replica of every user's topic, as it is now, and what looks like one and is of no use.
+
+        The same partition stands there more than once where several replicas of it were found.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give back what is held; files that were given stay readable."""
+        ...

@@ -1,0 +1,273 @@
+"""
+From a source, and what the cluster tells, to what a plan is made from: the segments of each
+partition by their offsets and sizes, none of them read.
+
+A plan needs one log of each partition. Where several replicas were found the leader's is taken,
+else the one that reaches furthest; either counts only as far as the leader agrees with it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from rlmm.errors import ConfigError, InvalidArgument, LogError
+from rlmm.metadata.ids import TopicIdPartition
+from rlmm.partition_log.names import LOG, PARTITION_METADATA
+from spark_tiering.copy_plan.inputs import SourcePartition, SourceSegment
+from spark_tiering.segment_sources.protocol import UNKNOWN_TOPIC_ID, TellsStable, Unusable
+from spark_tiering.segment_sources.replica_agreement import Agreement
+from spark_tiering.segments.companions import StoredFiles
+from spark_tiering.segments.findings import Finding
+from spark_tiering.segments.segment_inspection import USUAL_RULES, InspectionRules
+from spark_tiering.segments.segment_listing import list_segments
+from spark_tiering.segments.state_before import last_stable_offset
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from rlmm.metadata.ids import Uuid
+    from spark_tiering.segment_sources.protocol import FoundPartition, Source
+    from spark_tiering.segments.leader_epochs import Epochs
+    from spark_tiering.segments.partition_files import PartitionFiles
+
+    EpochEnds = Callable[
+        [Mapping[TopicIdPartition, int]], Mapping[TopicIdPartition, tuple[int, int]]
+    ]
+    """Asks leaders where one epoch of each partition ends, see `TierCluster.epoch_ends`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFacts:
+    """What the cluster tells of a partition; None for what nobody could tell."""
+
+    is_tiered: bool
+    log_start: int | None
+    """Of the whole log, the tier's part included."""
+    last_stable_offset: int | None
+    high_watermark: int | None
+    retention_ms: int | None
+    """None for ever."""
+    leader: int | None
+    local_start: int | None = None
+    """The first offset on the leader's own disk; asked of tiered topics only."""
+    latest_tiered: int | None = None
+    """The highest offset that the leader knows the tier to have, -1 where it knows of none; asked
+    of tiered topics only."""
+    is_compacted: bool = False
+    """Whether `cleanup.policy` has compact."""
+    index_interval_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """
+    A partition as a plan takes it, the files that its segments are read from, and what they are
+    held to.
+    """
+
+    source: SourcePartition
+    files: PartitionFiles
+    rules: InspectionRules = USUAL_RULES
+    cluster_id: str = ""
+    """Whose segments they are, by their own word; empty where nothing says."""
+
+
+class _Replica(NamedTuple):
+    """One replica as it was listed; *partition* has the cluster's topic id where it has none."""
+
+    partition: TopicIdPartition
+    found: FoundPartition
+    segments: tuple[SourceSegment, ...]
+    history: Epochs | None
+
+
+def survey(
+    source: Source,
+    facts: Mapping[TopicIdPartition, PartitionFacts] | None,
+    wants_topic: Callable[[str], bool],
+    *,
+    cluster_id: str = "",
+    epoch_ends: EpochEnds | None = None,
+    with_compacted: bool = False,
+) -> tuple[list[Surveyed], list[Unusable]]:
+    """
+    Every partition of a wanted topic that the source has, and what of the source is of no use.
+
+    *facts* are of the cluster with *cluster_id*; None is offline: then the last stable offset is
+    told by who serves the files, or else by the files, which costs a read of what follows their
+    newest producer snapshot. With
+    *epoch_ends* nothing counts as stable behind the offset where a replica differs from its
+    leader's log, and nothing at all where that could not be found. Offline nobody tells whether a
+    topic is compacted: *with_compacted* says that any may be, so that offsets without a batch are
+    no damage. Raises like `Source`.
+    """
+    found, unusable = source.partitions()
+    ids = {(one.topic, one.partition): one.topic_id for one in facts or ()}
+    replicas: defaultdict[TopicIdPartition, list[FoundPartition]] = defaultdict(list)
+    for one in found:
+        if not wants_topic(one.partition.topic):
+            continue
+        partition = _identified(one, None if facts is None else ids, cluster_id)
+        if isinstance(partition, Unusable):
+            unusable.append(partition)
+        else:
+            replicas[partition].append(one)
+    taken: list[_Replica] = []
+    for partition in sorted(replicas, key=_by_name):
+        leader = None if facts is None else facts[partition].leader
+        replica, others = _chosen(partition, replicas[partition], leader)
+        unusable += others
+        taken += [] if replica is None else [replica]
+    agreed = None if epoch_ends is None else _agreed(taken, epoch_ends)
+    surveyed: list[Surveyed] = []
+    for replica in taken:
+        known = None if facts is None else facts[replica.partition]
+        made = _surveyed(replica, known, agreed, _rules(known, with_compacted=with_compacted))
+        if isinstance(made, Unusable):
+            unusable.append(made)
+        else:
+            surveyed.append(made)
+    return surveyed, unusable
+
+
+def _by_name(partition: TopicIdPartition) -> tuple[str, int, Uuid]:
+    return partition.topic, partition.partition, partition.topic_id
+
+
+def _identified(
+    found: FoundPartition, ids: Mapping[tuple[str, int], Uuid] | None, cluster_id: str
+) -> TopicIdPartition | Unusable:
+    """Which partition of the cluster it is; *ids* None is offline."""
+    partition = found.partition
+    topic, number, own_id = partition.topic, partition.partition, partition.topic_id
+    of_cluster = found.origin.cluster_id
+    if cluster_id and of_cluster and of_cluster != cluster_id:
+        return _no_use(found, f"it is of the cluster {of_cluster}, asked was {cluster_id}")
+    if ids is None:
+        if own_id == UNKNOWN_TOPIC_ID:
+            why = f"it does not say its topic's id ({PARTITION_METADATA}), and no cluster was asked"
+            return _no_use(found, why)
+        return partition
+    known_id = ids.get((topic, number))
+    if known_id is None:
+        why = f"the cluster does not tell this user of a partition {number} of topic {topic}"
+        return _no_use(found, why)
+    if own_id == UNKNOWN_TOPIC_ID:
+        return TopicIdPartition(known_id, topic, number)
+    if own_id != known_id:
+        why = f"it is of the topic with id {own_id}: in the cluster {topic} has the id {known_id}"
+        return _no_use(found, why)
+    return partition
+
+
+def _chosen(
+    partition: TopicIdPartition, found: Iterable[FoundPartition], leader: int | None
+) -> tuple[_Replica | None, list[Unusable]]:
+    """The replica to take, if one can be read, and those that cannot."""
+    unusable: list[Unusable] = []
+    readable: list[_Replica] = []
+    # Of several from one node, as of a folder and its copy, the one that reaches furthest counts.
+    for is_leaders in (True, False):
+        for one in found:
+            if (leader is not None and one.origin.node_id == leader) is is_leaders:
+                listed = _listed(partition, one)
+                if isinstance(listed, Unusable):
+                    unusable.append(listed)
+                else:
+                    readable.append(listed)
+        if readable:
+            return max(readable, key=_reach), unusable
+    return None, unusable
+
+
+def _reach(replica: _Replica) -> tuple[int, int]:
+    """How far a log goes: its active segment's base offset, and how much there is of that."""
+    active = replica.segments[-1]
+    return active.listed.base_offset, active.size_bytes
+
+
+def _listed(partition: TopicIdPartition, found: FoundPartition) -> _Replica | Unusable:
+    try:
+        stored = StoredFiles(found.files)
+        listed = list_segments(stored.facts)
+        epochs = stored.epochs()
+    except (ConfigError, LogError) as error:
+        return _no_use(found, str(error))
+    if not listed:
+        return _no_use(found, "there is no segment in it")
+    segments = tuple(
+        SourceSegment(segment, stored.facts[segment.file(LOG)].size_bytes) for segment in listed
+    )
+    return _Replica(partition, found, segments, None if isinstance(epochs, Finding) else epochs)
+
+
+def _agreed(
+    replicas: Iterable[_Replica], epoch_ends: EpochEnds
+) -> dict[TopicIdPartition, int | None]:
+    """Where each replica begins to differ from its leader's log; None where nobody could tell."""
+    agreements = {one.partition: Agreement(one.history or ()) for one in replicas}
+    while asked := {
+        partition: one.asks for partition, one in agreements.items() if one.asks is not None
+    }:
+        told = epoch_ends(asked)
+        for partition in asked:
+            agreements[partition].hear(*told.get(partition, (-1, -1)))
+    return {partition: one.next_offset for partition, one in agreements.items()}
+
+
+def _surveyed(
+    replica: _Replica,
+    facts: PartitionFacts | None,
+    agreed: Mapping[TopicIdPartition, int | None] | None,
+    rules: InspectionRules,
+) -> Surveyed | Unusable:
+    found = replica.found
+    try:
+        stable = _stable(found, rules) if facts is None else facts.last_stable_offset
+        if agreed is not None:
+            until = agreed[replica.partition]
+            stable = None if stable is None or until is None else min(stable, until)
+        source = SourcePartition(
+            replica.partition,
+            replica.segments,
+            replica.history,
+            stable,
+            is_tiered=facts is not None and facts.is_tiered,
+            log_start=None if facts is None else facts.log_start,
+            retention_ms=None if facts is None else facts.retention_ms,
+            is_compacted=rules.allows_holes,
+        )
+    except (ConfigError, InvalidArgument, LogError) as error:
+        return _no_use(found, str(error))
+    return Surveyed(source, found.files, rules, found.origin.cluster_id)
+
+
+def _rules(facts: PartitionFacts | None, *, with_compacted: bool) -> InspectionRules:
+    """What the segments of a partition are held to."""
+    if facts is None:
+        return InspectionRules(allows_holes=with_compacted)
+    interval_bytes = facts.index_interval_bytes
+    if interval_bytes is None:
+        interval_bytes = USUAL_RULES.index_interval_bytes
+    return InspectionRules(interval_bytes, allows_holes=facts.is_compacted)
+
+
+def _stable(found: FoundPartition, rules: InspectionRules) -> int | None:
+    """
+    Offline: by the word of who serves the files, as far as their broker knew of it, or by the files
+    alone.
+    """
+    if isinstance(found.files, TellsStable):
+        told = found.files.last_stable_offset()
+        if told is None or found.high_watermark is None:
+            return told
+        return min(told, found.high_watermark)
+    return last_stable_offset(
+        found.files, high_watermark=found.high_watermark, allows_holes=rules.allows_holes
+    ).offset
+
+
+def _no_use(found: FoundPartition, why: str) -> Unusable:
+    return Unusable(found.origin.place or str(found.partition), why)

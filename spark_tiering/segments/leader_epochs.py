@@ -1,0 +1,111 @@
+"""
+Leader epochs: what a check point says of a segment, whether the log agrees, and the cut to carry.
+Pure.
+
+An epoch is known from the partition's check point, or from the batches themselves: each carries the
+epoch of the leader that appended it. It is never guessed; an epoch that wrote nothing stands in
+check points only.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from rlmm.partition_log.checkpoints import Unreadable, parse_epochs
+from rlmm.partition_log.epochs import LeaderEpochs
+from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spark_tiering.segments.log_walk import LogBatch
+
+CHECKPOINT_BYTES_MAX = 4 * 1024 * 1024
+EPOCHS_MAX = 100_000
+"""Most epochs that a log may add: a partition that changes its leader every minute has them in 70
+days."""
+
+Epochs = tuple[tuple[int, int], ...]
+"""(leader epoch, its first offset), both rising."""
+
+_PART = SegmentPart.LEADER_EPOCHS
+
+
+def epochs_of_file(name: str, content: bytes) -> Epochs | Finding:
+    """Read a check point of leader epochs; one without an epoch is as good as none."""
+    entries = parse_epochs(content)
+    if isinstance(entries, Unreadable):
+        return Finding(_PART, FindingKind.DAMAGED, f"{name}: {entries.detail}")
+    for earlier, later in pairwise(entries):
+        if later[0] <= earlier[0] or later[1] <= earlier[1]:
+            return Finding(_PART, FindingKind.UNORDERED, f"{name}: {later} follows {earlier}")
+    if not entries:
+        return Finding(_PART, FindingKind.MISSING, f"{name}: no epochs in it")
+    return tuple(entries)
+
+
+def epochs_until(epochs: Epochs, next_offset: int) -> Epochs:
+    """The history that a segment carries which ends below *next_offset*."""
+    return tuple(entry for entry in epochs if entry[1] < next_offset)
+
+
+def epochs_within(epochs: Epochs, base_offset: int, next_offset: int) -> Epochs | None:
+    """
+    The epochs of the offsets [base_offset, next_offset), the first of them beginning there.
+
+    None when it is not known which epoch wrote the first of them.
+    """
+    cut = LeaderEpochs(epochs_until(epochs, next_offset))
+    if cut.epoch_at(base_offset) < 0:
+        return None
+    cut.advance_to(base_offset)
+    return cut.entries
+
+
+class EpochsJudge:
+    """Judges known epochs while the batches of a log pass by."""
+
+    def __init__(self, name: str, epochs: Sequence[tuple[int, int]]) -> None:
+        self.finding: Finding | None = None
+        self._name = name
+        self._epochs = epochs
+        self._index = -1
+
+    def note(self, batch: LogBatch) -> None:
+        """Take in the next batch."""
+        while (
+            self._index + 1 < len(self._epochs)
+            and self._epochs[self._index + 1][1] <= batch.base_offset
+        ):
+            self._index += 1
+        epoch = self._epochs[self._index][0] if self._index >= 0 else -1
+        if self.finding is None and (epoch != batch.leader_epoch or epoch < 0):
+            detail = f"epoch {epoch} at offset {batch.base_offset}, the log has"
+            text = f"{self._name}: {detail} {batch.leader_epoch}"
+            self.finding = Finding(_PART, FindingKind.WRONG, text)
+
+
+class EpochsOfLog:
+    """The epochs that batches prove, going on from those before; None where they cannot be told."""
+
+    def __init__(self, before: Epochs | None) -> None:
+        self._epochs = None if before is None else LeaderEpochs(before)
+        self._latest = -1 if self._epochs is None else self._epochs.latest
+        self._added = 0
+
+    def note(self, batch: LogBatch) -> None:
+        """Take in the next batch."""
+        if self._epochs is None or batch.leader_epoch == self._latest >= 0:
+            return
+        self._added += 1
+        if batch.leader_epoch < max(self._latest, 0) or self._added > EPOCHS_MAX:
+            self._epochs = None
+            return
+        self._epochs.assign(batch.leader_epoch, batch.base_offset)
+        self._latest = batch.leader_epoch
+
+    @property
+    def entries(self) -> Epochs | None:
+        """The history so far."""
+        return None if self._epochs is None else self._epochs.entries

@@ -1,0 +1,91 @@
+"""What a copy takes for each part of a segment, and what is known before one. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from spark_tiering.segments.leader_epochs import Epochs
+    from spark_tiering.segments.producer_state import ProducerState
+    from spark_tiering.segments.segment_listing import ListedSegment
+
+
+@dataclass(frozen=True, slots=True)
+class AsStored:
+    """A file that is right: its first *size_bytes* bytes are copied as they are."""
+
+    name: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Bytes that were made from the log, or cut to what the segment carries."""
+
+    content: bytes
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes there are."""
+        return len(self.content)
+
+
+REQUIRED = tuple(part for part in SegmentPart if part is not SegmentPart.TXN_INDEX)
+"""Without one of these a segment is not copied."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateBefore:
+    """
+    What is known of everything below a segment's base offset; None where it is not known.
+
+    Empty producers are knowledge: that there are none.
+    """
+
+    producers: ProducerState | None = None
+    epochs: Epochs | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentReport:
+    """
+    What one segment is: what is wrong with it, and what a copy of it consists of.
+
+    *epochs* are those of its own offsets, as its metadata lists them; *max_timestamp_ms* is the
+    largest time of a record, of the file's last change where no record has one. *after* is what is
+    known below the next segment.
+    """
+
+    segment: ListedSegment
+    findings: tuple[Finding, ...]
+    parts: Mapping[SegmentPart, AsStored | Made]
+    epochs: Epochs
+    size_bytes: int
+    max_timestamp_ms: int
+    after: StateBefore
+
+    @property
+    def txn_index_empty(self) -> bool:
+        """Whether no transaction was aborted in the segment; its metadata says so."""
+        return SegmentPart.TXN_INDEX not in self.parts
+
+    @property
+    def blockers(self) -> tuple[Finding, ...]:
+        """
+        Why the segment cannot be copied; none where it can.
+
+        A finding about the log cannot be helped, and one about another part only where the part
+        could not be made anew.
+        """
+        return tuple(
+            found
+            for found in self.findings
+            if found.part is SegmentPart.LOG
+            or (found.part in REQUIRED and found.part not in self.parts)
+            or (found.part is SegmentPart.TXN_INDEX and found.kind is FindingKind.UNKNOWN)
+        )

@@ -1,0 +1,184 @@
+"""
+What the files of a partition say of an offset: the state before a segment, and the last stable
+offset. No I/O of its own.
+
+Both begin at the newest producer snapshot that is sound and read the logs from there on, as a
+broker does when it starts. A snapshot that is missing is never taken for an empty one: only at the
+true start of the log there are surely no producers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from rlmm.partition_log.names import LOG
+from spark_tiering.segments.companions import StoredFiles
+from spark_tiering.segments.findings import Finding, FindingKind, SegmentPart
+from spark_tiering.segments.leader_epochs import EpochsOfLog
+from spark_tiering.segments.log_pass import OffsetOrder
+from spark_tiering.segments.log_walk import LogWalk
+from spark_tiering.segments.producer_state import ProducerState
+from spark_tiering.segments.segment_listing import list_segments, snapshot_offsets
+from spark_tiering.segments.segment_parts import StateBefore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from spark_tiering.segments.partition_files import PartitionFiles
+    from spark_tiering.segments.segment_listing import ListedSegment
+
+_UNFINISHED = frozenset({FindingKind.TORN, FindingKind.UNTRIMMED, FindingKind.CHANGED})
+"""How the file of an active segment may end while a broker writes to it, or after it crashed."""
+
+
+class LastStable(NamedTuple):
+    """The last stable offset as files tell it; *offset* is None where they do not, with the why."""
+
+    offset: int | None
+    detail: str
+
+
+def state_before(
+    files: PartitionFiles,
+    segments: Sequence[ListedSegment],
+    base_offset: int,
+    *,
+    log_start: int = 0,
+    with_epochs: bool = False,
+    allows_holes: bool = False,
+) -> StateBefore:
+    """
+    What is known below the segment that begins at *base_offset*.
+
+    Costs nothing where that offset has a sound snapshot, else a read of the segments since the
+    nearest older one. *log_start* is the first offset of the whole log, the tier's part included,
+    as the cluster tells it: only a log that is here from there on proves what it does not have.
+    *with_epochs* reads the log from there to tell leader epochs without a check point.
+    """
+    stored = StoredFiles(files)
+    is_whole = bool(segments) and segments[0].base_offset <= log_start
+    epochs = None
+    if with_epochs and is_whole:
+        replay = _Replay(stored, segments, segments[0].base_offset, None, allows_holes)
+        replay.run(base_offset)
+        epochs = replay.epochs.entries if replay.reached == base_offset else None
+    for start, producers in _starts(stored, segments, base_offset, is_whole=is_whole):
+        replay = _Replay(stored, segments, start, producers, allows_holes)
+        replay.run(base_offset)
+        if replay.reached == base_offset and producers.fault is None:
+            return StateBefore(producers, epochs)
+    return StateBefore(None, epochs)
+
+
+def last_stable_offset(
+    files: PartitionFiles,
+    *,
+    log_start: int = 0,
+    high_watermark: int | None = None,
+    allows_holes: bool = False,
+) -> LastStable:
+    """
+    The offset below which no transaction is open, from files alone: for copied folders, and
+    brokers that are down. A running cluster is asked instead.
+
+    Files do not tell which records are replicated: without *high_watermark* the answer is right
+    only for a log that has lost no leader's race, such as that of one replica.
+    """
+    stored = StoredFiles(files)
+    segments = list_segments(stored.facts)
+    if not segments:
+        return LastStable(None, "there is no segment")
+    is_whole = segments[0].base_offset <= log_start
+    detail = "no producer snapshot, and the log does not begin here"
+    for start, producers in _starts(stored, segments, None, is_whole=is_whole):
+        replay = _Replay(stored, segments, start, producers, allows_holes)
+        replay.run(None)
+        detail = replay.detail or producers.fault or ""
+        if detail:
+            continue
+        if replay.reached < start:
+            detail = f"the log ends at {replay.reached}, below its snapshot of {start}"
+            continue
+        ends = (replay.reached, producers.first_open_offset, high_watermark)
+        return LastStable(min(end for end in ends if end is not None), "")
+    return LastStable(None, detail)
+
+
+def _starts(
+    stored: StoredFiles, segments: Sequence[ListedSegment], limit: int | None, *, is_whole: bool
+) -> Iterator[tuple[int, ProducerState]]:
+    """Where a replay can begin, with the producers there: the newest snapshot first."""
+    for offset in reversed(snapshot_offsets(stored.facts)):
+        if limit is not None and offset > limit:
+            continue
+        if not segments or offset < segments[0].base_offset:
+            break
+        found = stored.snapshot(offset)
+        if not isinstance(found, Finding):
+            yield offset, ProducerState(found)
+    if is_whole and (limit is None or limit >= segments[0].base_offset):
+        yield segments[0].base_offset, ProducerState()
+
+
+class _Replay:
+    """
+    Reads the logs from *start* on. *reached* is the offset behind the last batch, and *detail* says
+    what stopped it, empty where nothing did.
+    """
+
+    def __init__(
+        self,
+        stored: StoredFiles,
+        segments: Sequence[ListedSegment],
+        start: int,
+        producers: ProducerState | None,
+        allows_holes: bool,
+    ) -> None:
+        self.reached = start
+        self.detail = ""
+        self.epochs = EpochsOfLog(())
+        self._stored = stored
+        self._segments = segments
+        self._start = start
+        self._producers = producers
+        self._allows_holes = allows_holes
+
+    def run(self, limit: int | None) -> None:
+        """Go on to *limit*, the base offset of a segment; None goes on to the end of the log."""
+        if limit is not None and self._start >= limit:
+            return
+        for segment in self._segments:
+            if segment.next_offset is not None and segment.next_offset <= self._start:
+                continue
+            if limit is not None and segment.base_offset >= limit:
+                return
+            self._read(segment)
+            if self.detail:
+                return
+
+    def _read(self, segment: ListedSegment) -> None:
+        name = segment.file(LOG)
+        stream = self._stored.stream(name, SegmentPart.LOG)
+        if stream is None:
+            self.detail = f"{name}: no such file"
+            return
+        walk = LogWalk(stream)
+        order = OffsetOrder(segment, allows_holes=self._allows_holes)
+        for batch in walk:
+            fault = order.note(batch)
+            if fault is not None:
+                self.detail = f"{name}: {fault[1]}"
+                return
+            if batch.base_offset >= self._start:
+                self.epochs.note(batch)
+                if self._producers is not None:
+                    self._producers.note(batch)
+        is_active = not segment.is_rolled
+        if walk.finding is not None and not (is_active and walk.finding.kind in _UNFINISHED):
+            self.detail = walk.finding.detail
+            return
+        fault = order.finish()
+        if fault is not None:
+            self.detail = f"{name}: {fault[1]}"
+            return
+        self.reached = order.next_offset if segment.next_offset is None else segment.next_offset

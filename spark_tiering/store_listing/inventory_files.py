@@ -1,0 +1,137 @@
+"""
+Files of an inventory, fetched from where they are and checked. I/O.
+
+An inventory lies in a bucket, or was copied into a folder: then its files are looked for under
+their whole keys, in `data`, and beside the manifest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rlmm.errors import ConfigError
+from spark_tiering.store_listing.inventory import (
+    CHECKSUM,
+    MANIFEST,
+    MANIFEST_BYTES_MAX,
+    check_sum,
+    parse_inventory,
+)
+from spark_tiering.stores.local_settings import LocalSettings
+from spark_tiering.stores.object_reading import read_whole
+from spark_tiering.stores.opening import open_store, parse_store
+from spark_tiering.stores.results import Absent, Archived
+from spark_tiering.stores.s3_settings import S3Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spark_tiering.store_listing.inventory import Inventory, InventoryFile
+    from spark_tiering.stores.opening import StoreSettings
+    from spark_tiering.stores.protocol import ObjectStore
+
+
+@dataclass(frozen=True, slots=True)
+class InventoryPlace:
+    """Where an inventory is: a store, and the key of its manifest."""
+
+    store: StoreSettings
+    key: str
+
+    def __str__(self) -> str:
+        where = self.store
+        return f"{where.address if isinstance(where, S3Settings) else where.folder}/{self.key}"
+
+
+def place_of(address: str, template: StoreSettings | None = None) -> InventoryPlace:
+    """
+    Where *address* says: `s3://bucket/.../manifest.json`, a folder, or the manifest in one.
+
+    What else is to be said of a bucket is taken from *template*. Raises `ConfigError`.
+    """
+    known = template if isinstance(template, S3Settings) else None
+    store, key = parse_store(address, known)
+    if isinstance(store, LocalSettings):
+        folder = store.folder
+        if folder.is_file():
+            folder, key = folder.parent, folder.name
+        elif not folder.is_dir():
+            msg = f"there is no inventory at {folder}: no such folder"
+            raise ConfigError(msg)
+        store = replace(store, folder=folder.absolute(), is_made=False)
+    if not key or key.endswith("/"):
+        key += MANIFEST
+    return InventoryPlace(store, key)
+
+
+def read_inventory(place: InventoryPlace) -> Inventory:
+    """What the manifest says, checked where its sum is beside it. Raises `ConfigError`."""
+    with open_store(place.store) as store:
+        content = _small(store, place.key)
+        if content is None:
+            msg = f"there is no inventory at {place}"
+            raise ConfigError(msg)
+        folder, _, _ = place.key.rpartition("/")
+        told = _small(store, f"{folder}/{CHECKSUM}" if folder else CHECKSUM)
+    if told is not None:
+        check_sum(str(place), content, told)
+    return parse_inventory(str(place), content)
+
+
+def _small(store: ObjectStore, key: str) -> bytes | None:
+    got = store.get(key, 0, MANIFEST_BYTES_MAX - 1)
+    if isinstance(got, Archived):
+        raise ConfigError(str(got))
+    if isinstance(got, Absent):
+        return None
+    return got if isinstance(got, bytes) else b""
+
+
+@contextmanager
+def fetched(store: ObjectStore, place: InventoryPlace, file: InventoryFile) -> Iterator[Path]:
+    """
+    The file on this machine's disk, for as long as the block runs.
+
+    Raises `ConfigError` where it is not there, or is not the one that the manifest names.
+    """
+    key = _find(store, place, file)
+    digest = hashlib.md5(usedforsecurity=False)
+    with tempfile.NamedTemporaryFile(prefix="rlmm-inventory-") as kept:
+        try:
+            for piece in read_whole(store, key, file.size_bytes):
+                digest.update(piece)
+                kept.write(piece)
+        except OSError as error:
+            msg = f"inventory file {key}: {error}"
+            raise ConfigError(msg) from error
+        kept.flush()
+        if digest.hexdigest() != file.md5:
+            found = digest.hexdigest()
+            msg = f"inventory file {key}: its MD5 is {found}, and the manifest says {file.md5}"
+            raise ConfigError(msg)
+        yield Path(kept.name)
+
+
+def _find(store: ObjectStore, place: InventoryPlace, file: InventoryFile) -> str:
+    name = file.key.rpartition("/")[2]
+    folder = place.key.rpartition("/")[0]
+    above = folder.rpartition("/")[0]
+    places = (file.key, *(f"{one}/{name}".lstrip("/") for one in (
+        f"{above}/data", f"{folder}/data", folder,
+    )))  # fmt: skip
+    for key in dict.fromkeys(places):
+        facts = store.head(key, is_sum_wanted=False)
+        if isinstance(facts, Absent):
+            continue
+        if facts.size_bytes != file.size_bytes:
+            msg = f"inventory file {key}: {facts.size_bytes} bytes are there, and the manifest "
+            msg += f"says {file.size_bytes}"
+            raise ConfigError(msg)
+        return key
+    msg = f"inventory file {file.key}: there is no such object at {place}"
+    raise ConfigError(msg)

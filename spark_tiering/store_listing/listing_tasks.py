@@ -1,0 +1,160 @@
+"""
+A unit of work: some folders of a store listed, or one file of an inventory read. What it finds are
+blobs of rows, parted by segment, and counts of everything else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from rlmm.errors import ConfigError, RlmmError
+from spark_tiering.store_listing.inventory_files import fetched
+from spark_tiering.store_listing.inventory_rows import read_rows
+from spark_tiering.store_listing.key_names import OtherKey, Prefixes, SegmentKey, shown
+from spark_tiering.store_listing.rows import ObjectRow, ObjectRows
+from spark_tiering.stores.opening import process_store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from spark_tiering.copy_plan.rules import Filters
+    from spark_tiering.store_listing.inventory import Inventory, InventoryFile
+    from spark_tiering.store_listing.inventory_files import InventoryPlace
+    from spark_tiering.store_listing.rows import Shards
+    from spark_tiering.stores.opening import StoreSettings
+    from spark_tiering.stores.results import Listed
+
+EXAMPLES_MAX: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Sorting:
+    """How what is found is sorted: the same for all units of a job."""
+
+    prefixes: Prefixes
+    shards: Shards
+    topics: Filters
+
+
+@dataclass(frozen=True, slots=True)
+class ListTask:
+    """What lies under each of *folders*, which are said with the prefix that they belong to."""
+
+    store: StoreSettings
+    folders: tuple[tuple[int, str], ...]
+    sorting: Sorting
+
+
+@dataclass(frozen=True, slots=True)
+class InventoryTask:
+    """One file of an inventory."""
+
+    place: InventoryPlace
+    inventory: Inventory
+    file: InventoryFile
+    sorting: Sorting
+
+
+@dataclass(slots=True)
+class Others:
+    """Keys of one kind that are no segment's."""
+
+    count: int = 0
+    size_bytes: int = 0
+    examples: list[str] = field(default_factory=list)
+
+    def add(self, key: str, size_bytes: int) -> None:
+        """One more."""
+        self.count += 1
+        self.size_bytes += size_bytes
+        if len(self.examples) < EXAMPLES_MAX:
+            self.examples.append(shown(key))
+
+    def join(self, other: Others) -> None:
+        """Those of another unit."""
+        self.count += other.count
+        self.size_bytes += other.size_bytes
+        self.examples = [*self.examples, *other.examples][:EXAMPLES_MAX]
+
+
+@dataclass(slots=True)
+class Looked:
+    """What one unit found; *fault* is what kept it from looking, by the code of its error."""
+
+    blobs: dict[int, bytes] = field(default_factory=dict)
+    """By shard: rows of objects."""
+    objects: int = 0
+    """Of segments that are wanted."""
+    others: dict[OtherKey, Others] = field(default_factory=dict)
+    noncurrent: Others = field(default_factory=Others)
+    """Versions that others have followed: no reader sees them, and they are paid for."""
+    fault: tuple[str, str] | None = None
+
+
+def look_into(task: ListTask | InventoryTask) -> Looked:
+    """Carry out one unit; an error of the store, or of the inventory, is a value."""
+    looked = Looked()
+    try:
+        if isinstance(task, ListTask):
+            sort_objects(_listed(task), task.sorting, looked)
+        else:
+            sort_objects(_of_inventory(task, looked), task.sorting, looked)
+    except RlmmError as error:
+        return Looked(fault=(error.code, str(error)))
+    return looked
+
+
+def _listed(task: ListTask) -> Iterator[tuple[str, int, int, str]]:
+    store, prefixes = process_store(task.store), task.sorting.prefixes
+    for prefix, folder in task.folders:
+        for one in store.list(folder):
+            # What is under a longer prefix as well is listed for that one.
+            if len(prefixes.all) == 1 or prefixes.owner(one.key) == prefix:
+                yield one
+
+
+def _of_inventory(task: InventoryTask, looked: Looked) -> Iterator[tuple[str, int, int, str]]:
+    inventory, file = task.inventory, task.file
+    with fetched(process_store(task.place.store), task.place, file) as kept:
+        for row in read_rows(kept, inventory.format, inventory.columns, file.key):
+            if row.bucket not in ("", inventory.bucket):
+                msg = f"inventory file {file.key}: a row is of bucket {row.bucket[:80]!r}, and the "
+                msg += f"manifest says {inventory.bucket!r}"
+                raise ConfigError(msg)
+            if row.is_marker:
+                continue
+            if not row.is_current:
+                if task.sorting.prefixes.owner(row.key) is not None:
+                    looked.noncurrent.add(row.key, row.size_bytes)
+                continue
+            yield row.key, row.size_bytes, row.modified_ms, row.storage_class
+
+
+def sort_objects(
+    found: Iterable[Listed | tuple[str, int, int, str]], sorting: Sorting, looked: Looked
+) -> None:
+    """Put what is *found* into *looked*: key, size, when it was written, storage class."""
+    rows: dict[int, ObjectRows] = {}
+    wanted: dict[str, bool] = {}
+    for key, size_bytes, modified_ms, storage_class in found:
+        name = sorting.prefixes.read(key)
+        if not isinstance(name, SegmentKey):
+            looked.others.setdefault(name, Others()).add(key, size_bytes)
+            continue
+        topic = name.partition.topic
+        is_wanted = wanted.get(topic)
+        if is_wanted is None:
+            is_wanted = wanted[topic] = sorting.topics.wants_topic(topic)
+        if is_wanted:
+            shard = sorting.shards.of(name.partition, name.uuid)
+            if shard not in rows:
+                rows[shard] = ObjectRows()
+            rows[shard].add(
+                ObjectRow(
+                    name.partition, name.start_offset, name.uuid, name.prefix, name.kind,
+                    storage_class, size_bytes, modified_ms,
+                )
+            )  # fmt: skip
+            looked.objects += 1
+    looked.blobs = {shard: one.blob() for shard, one in rows.items()}

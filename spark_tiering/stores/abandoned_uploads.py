@@ -1,0 +1,28 @@
+"""Ends what killed writers left behind: unfinished uploads under a prefix, by age."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spark_tiering.stores.protocol import ObjectStore
+    from spark_tiering.stores.results import OpenUpload
+
+
+def left_behind(store: ObjectStore, prefix: str, began_before_ms: int) -> Iterator[OpenUpload]:
+    """
+    The uploads under *prefix* that began before a moment.
+
+    Of one that is at work nothing tells that somebody is: choose a moment that no writer outlasts.
+    """
+    return (upload for upload in store.open_uploads(prefix) if upload.began_ms < began_before_ms)
+
+
+def sweep(store: ObjectStore, prefix: str, began_before_ms: int) -> tuple[OpenUpload, ...]:
+    """End them, and give those that were ended."""
+    found = tuple(left_behind(store, prefix, began_before_ms))
+    for upload in found:
+        store.abort_upload(upload)
+    return found

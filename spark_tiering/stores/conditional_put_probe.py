@@ -1,0 +1,31 @@
+"""Whether a store keeps the first of two writers' objects, seen with objects of our own."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+from spark_tiering.stores.content import BytesContent
+from spark_tiering.stores.results import Conflict, Written
+
+if TYPE_CHECKING:
+    from spark_tiering.stores.protocol import ObjectStore
+
+FIRST = BytesContent(b"rlmm writes this to see whether a second writer is refused: the first\n")
+SECOND = BytesContent(b"rlmm writes this to see whether a second writer is refused: the 2nd..\n")
+
+
+def probe_key(prefix: str) -> str:
+    """A key that nobody else has, and whose name says what it is for."""
+    return f"{prefix}rlmm-probe-{uuid.uuid4().hex}"
+
+
+def refuses_second_put(store: ObjectStore, prefix: str) -> bool:
+    """Whether the second of two contents for one key is refused."""
+    key = probe_key(prefix)
+    try:
+        first = store.put(key, FIRST)
+        second = store.put(key, SECOND)
+    finally:
+        store.delete(key)
+    return isinstance(first, Written) and isinstance(second, Conflict)

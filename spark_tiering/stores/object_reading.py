@@ -1,0 +1,68 @@
+"""A whole object in pieces, and whether what lies under a key is what should be there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spark_tiering.stores.content import sum_of
+from spark_tiering.stores.results import (
+    Absent,
+    AlreadyThere,
+    Archived,
+    Conflict,
+    Sum,
+    Unknown,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spark_tiering.stores.protocol import ObjectStore
+    from spark_tiering.stores.results import Found
+
+WINDOW_BYTES = 8 * 1024 * 1024
+
+
+def read_whole(
+    store: ObjectStore, key: str, size_bytes: int, *, window_bytes: int = WINDOW_BYTES
+) -> Iterator[bytes]:
+    """
+    The *size_bytes* bytes of an object, a window at a time.
+
+    Raises an `OSError` where it lacks some, so that an object may be the source of another one.
+    """
+    position = 0
+    while position < size_bytes:
+        got = store.get(key, position, min(position + window_bytes, size_bytes) - 1)
+        if not isinstance(got, bytes):
+            msg = f"{key}: {type(got).__name__} at byte {position} of {size_bytes}"
+            raise OSError(msg)
+        yield got
+        position += len(got)
+
+
+def compare(store: ObjectStore, key: str, expected: Sum) -> Found:
+    """
+    Whether what lies under *key* is what is expected, by its length and checksum.
+
+    Where the store does not tell the checksum, the object is read for it; `Unknown` where that
+    cannot be done, because it is archived or went away.
+    """
+    facts = store.head(key)
+    if isinstance(facts, Absent):
+        return facts
+    if facts.size_bytes != expected.size_bytes:
+        detail = f"{key}: {facts.size_bytes} bytes are there, not {expected}"
+        return Conflict(facts, detail)
+    crc64nvme = facts.crc64nvme
+    if crc64nvme is None:
+        if facts.is_archived:
+            return Unknown(str(Archived(key, facts.storage_class)))
+        try:
+            crc64nvme = sum_of(read_whole(store, key, facts.size_bytes)).crc64nvme
+        except OSError as error:
+            return Unknown(str(error))
+    if crc64nvme != expected.crc64nvme:
+        found = Sum(facts.size_bytes, crc64nvme)
+        return Conflict(facts, f"{key}: {found} are there, not {expected}")
+    return AlreadyThere(facts)

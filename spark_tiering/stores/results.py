@@ -1,0 +1,181 @@
+"""
+What became of a call on a store, as values. Pure.
+
+Errors (`rlmm.errors.StoreError`) are for the store as a whole: away, absent, not permitted. What
+concerns one object is a value, so that one segment's trouble is not the others'.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from spark_tiering.layout.object_verification import StoredObject
+
+
+class Sum(NamedTuple):
+    """How long something is, and its CRC-64/NVME."""
+
+    size_bytes: int
+    crc64nvme: int
+
+    def __str__(self) -> str:
+        return f"{self.size_bytes} bytes with CRC-64/NVME {self.crc64nvme:016x}"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectFacts:
+    """What a store tells of an object that is there."""
+
+    size_bytes: int
+    crc64nvme: int | None
+    """`None`: the store does not tell, or was not asked."""
+    modified_ms: int
+    storage_class: str = ""
+    is_archived: bool = False
+    """It must be restored before anybody, a broker included, can read it."""
+
+    @property
+    def stored(self) -> StoredObject:
+        """What the layout's own judgement needs to know."""
+        return StoredObject(self.size_bytes, self.crc64nvme)
+
+
+class Absent(NamedTuple):
+    """There is no such object."""
+
+    key: str
+
+
+class Archived(NamedTuple):
+    """The object is there, in a class that cannot be read until it is restored."""
+
+    key: str
+    storage_class: str
+
+    def __str__(self) -> str:
+        return f"{self.key}: archived ({self.storage_class}), it must be restored to be read"
+
+
+class OutOfRange(NamedTuple):
+    """The object has no byte where the range begins."""
+
+    key: str
+    first_byte: int
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The object is there, and this call wrote it."""
+
+    size_bytes: int
+    crc64nvme: int
+
+
+@dataclass(frozen=True, slots=True)
+class AlreadyThere:
+    """An object of the same length and checksum is there; this call, or one before it, wrote it."""
+
+    facts: ObjectFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Another object is there under this key. It was left as it is."""
+
+    facts: ObjectFacts
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Nobody can say whether the object was written, or will still be: look before repeating."""
+
+    detail: str
+
+
+class Refusal(StrEnum):
+    """Why an object was surely not written. A closed list."""
+
+    SOURCE = "source"
+    """The source failed, or gave other bytes than were told."""
+    CHECKSUM = "checksum"
+    """What arrived at the store, again and again, was not what was sent."""
+    NO_ROOM = "no-room"
+    TOO_LARGE = "too-large"
+    """More than the store takes in one object."""
+    KEY = "key"
+    """The store cannot have such a key, or not beside the keys that it has."""
+    SWEPT = "swept"
+    """Somebody ended the unfinished upload."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The object was not written, and nothing of it is left."""
+
+    reason: Refusal
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.detail}"
+
+
+PutOutcome = Written | AlreadyThere | Conflict | Unknown | Refused
+Found = AlreadyThere | Conflict | Unknown | Absent
+"""How what is there compares with what should be."""
+GetOutcome = bytes | Absent | Archived | OutOfRange
+
+
+class Listed(NamedTuple):
+    """An object in a listing."""
+
+    key: str
+    size_bytes: int
+    modified_ms: int
+    storage_class: str = ""
+
+
+class Folder(NamedTuple):
+    """What keys of a level share up to their next slash, which is the last character here."""
+
+    key: str
+
+
+class OpenUpload(NamedTuple):
+    """A write that was begun and neither completed nor ended; it takes room, and is no object."""
+
+    key: str
+    upload_id: str
+    began_ms: int
+
+
+class StoreTraits(NamedTuple):
+    """What a store was seen to do, whatever it says."""
+
+    refuses_second_put: bool
+    """A key that exists is not written anew, also by two writers at once."""
+    refuses_second_upload: bool
+    """The same for objects that are written in parts."""
+    checks_sums: bool
+    """Bytes that do not have the checksum that they came with are refused."""
+    tells_sums: bool
+    """The checksum can be asked for without reading the object."""
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What is missing, for the report of a run; none where all is well."""
+        missing = {
+            "conditional puts are ignored: two writers may overwrite each other": (
+                self.refuses_second_put
+            ),
+            "conditional completion of uploads is ignored: two writers may overwrite each other": (
+                self.refuses_second_upload
+            ),
+            "wrong checksums are accepted: only reading back tells what was stored": (
+                self.checks_sums
+            ),
+            "checksums are not told: comparing reads the whole object": self.tells_sums,
+        }
+        return tuple(text for text, is_fine in missing.items() if not is_fine)

@@ -1,0 +1,110 @@
+"""The folders of the product: layered, mapped by their docstrings, and pure where they say so."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from pathlib import Path
+
+from tests.support import folder_graph, tree
+
+DOES_IO = {
+    "aiohttp", "asyncio", "boto3", "os", "pyspark", "socket", "subprocess", "threading", "time",
+}  # fmt: skip
+"""What a module that calls itself pure does not import."""
+MAY_STAND_LOOSE = {"__init__.py", "__main__.py", "py.typed"}
+ABOVE = "every package above it"
+
+
+def packages() -> dict[Path, str]:
+    """Each folder of the product with the docstring of its `__init__`."""
+    return {
+        path.parent: ast.get_docstring(tree.parse(path)) or ""
+        for path in tree.python_files(*tree.PACKAGES)
+        if path.name == "__init__.py"
+    }
+
+
+def test_folders_import_no_other_in_a_circle() -> None:
+    """No two folders of the product import each other, directly or through others."""
+    assert not folder_graph.knot()
+
+
+def test_rlmm_holds_packages_alone() -> None:
+    """Every module of the service stands in a package that says what it is about."""
+    loose = {path.name for path in tree.files() if path.parent == Path("rlmm")}
+    assert loose == MAY_STAND_LOOSE
+
+
+def test_every_folder_has_a_map() -> None:
+    """The docstring of each package names each of its modules and packages."""
+    missing = [
+        f"{folder}: {name}"
+        for folder, text in packages().items()
+        for name in sorted(_names_below(folder))
+        if not re.search(rf"(?m)(`{name}[`.])|(^ +{name}/?  )", text)
+    ]
+    assert not missing
+
+
+def test_maps_name_nothing_that_is_not_there() -> None:
+    """Each line of a map, in either of its two forms, is about a module or package below it."""
+    line = re.compile(r"(?m)^(?: {4}(?=[a-z_]+/?  )|- `(?=[a-z_]+`: ))([a-z_]+)")
+    assert not [
+        f"{folder}: {name}"
+        for folder, text in packages().items()
+        for name in line.findall(text)
+        if name not in _names_below(folder)
+    ]
+
+
+def test_folders_are_imported_by_those_that_their_map_names() -> None:
+    """Each package names in its docstring the other packages that import it."""
+    unnamed = []
+    for folder, importing in folder_graph.importing_modules().items():
+        text = " ".join(packages()[folder].split())
+        allowed = re.search(r"May be imported by (.*?)\.(?= |$)", text)
+        if allowed is not None and allowed[1].startswith(ABOVE):
+            continue
+        named = re.findall(r"`([\w.]+)`", allowed[1]) if allowed is not None else []
+        shared = folder.parts[0] in {"rlmm", "spark_tiering"}
+        group = ".".join(folder.parts[: 2 if shared else 1])
+        unnamed += [
+            f"{folder}: {name}"
+            for name in sorted(importing)
+            if not any(f"{name}.".startswith(f"{other}.") for other in (*named, group))
+        ]
+    assert not unnamed
+
+
+def test_modules_that_call_themselves_pure_do_no_io() -> None:
+    """A module, or a package, whose docstring says "Pure." imports nothing that does I/O."""
+    pure_folders = {folder for folder, text in packages().items() if _says_pure(text)}
+    impure = []
+    for path in tree.python_files(*tree.PACKAGES):
+        parsed = tree.parse(path)
+        own = _says_pure((ast.get_docstring(parsed) or "").partition("\n\n")[0])
+        if own or path.parent in pure_folders:
+            impure += [
+                f"{path}:{line}: {name}"
+                for line, name in folder_graph.runtime_imports(parsed)
+                if name.split(".")[0] in DOES_IO
+            ]
+    assert not impure
+
+
+def _says_pure(text: str) -> bool:
+    return re.search(r"\bPURE\b|\bPure\.", text.partition("\n\n")[0]) is not None
+
+
+@functools.cache
+def _names_below(folder: Path) -> frozenset[str]:
+    sources = tree.python_files(*tree.PACKAGES)
+    modules = {path.stem for path in sources if path.parent == folder}
+    below = {
+        path.parent.name
+        for path in sources
+        if path.name == "__init__.py" and path.parent.parent == folder
+    }
+    return frozenset(modules - {"__init__", "__main__"} | below)

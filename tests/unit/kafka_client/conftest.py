@@ -1,0 +1,50 @@
+"""Time in these tests passes at once: pauses of ten seconds take none."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from rlmm.log.kafka.kafka_log import KafkaLog
+from tests.support.blocking import nothing_blocks
+from tests.support.fake_connections import FakeDialer
+from tests.support.virtual_time import VirtualTimeLoop
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping
+
+    from rlmm.kafka_client.connections.connection import Dialer
+    from tests.support.fake_kafka import FakeKafka
+
+    OpenLog = Callable[..., KafkaLog]
+
+__all__ = ["nothing_blocks", "open_log"]
+
+
+def pytest_asyncio_loop_factories() -> dict[str, type[VirtualTimeLoop]]:
+    """The loop that every test here runs on."""
+    return {"virtual time": VirtualTimeLoop}
+
+
+@pytest.fixture
+async def open_log() -> AsyncIterator[OpenLog]:
+    """
+    Opens logs on a made-up cluster, `open_log(kafka, {cluster id: {topic id}}, **settings)`, where
+    those are remembered, and closes them.
+    """
+    async with AsyncExitStack() as closing:
+
+        def opened(
+            kafka: FakeKafka, known: Mapping[str, set[str]] | None = None, **changed: Any
+        ) -> KafkaLog:
+            async def remember(cluster_id: str) -> frozenset[str]:
+                return frozenset((known or {}).get(cluster_id, ()))
+
+            dialer = cast("Dialer", FakeDialer(kafka))
+            log = KafkaLog(kafka.log_settings(**changed), dialer, remember)
+            closing.push_async_callback(log.close)
+            return log
+
+        yield opened

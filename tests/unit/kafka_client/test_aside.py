@@ -1,0 +1,119 @@
+"""Reads beside a follower: neither waits for the other, and nothing is kept for long."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import LogRecreated, LogTruncated, LogUnavailable
+from rlmm.kafka_client.fetch.history_reads import IDLE_S
+from rlmm.kafka_messages.fetch import NO_EPOCH, FetchRequest
+from rlmm.log.history_reader import Past, ReadsAside
+from tests.support.fake_kafka import FakeKafka
+
+if TYPE_CHECKING:
+    from rlmm.log.kafka.kafka_log import KafkaLog
+    from tests.unit.kafka_client.conftest import OpenLog
+
+PAGES = 40
+
+
+def filled(count: int = PAGES) -> FakeKafka:
+    """A topic whose first partition has so many batches."""
+    kafka = FakeKafka()
+    for number in range(count):
+        kafka.partitions[0].store(b"%d" % number)
+    return kafka
+
+
+async def pages(log: KafkaLog, count: int = PAGES) -> int:
+    """Read the first partition from its start, a batch at a time; how many there were."""
+    position = read = 0
+    while position < count:
+        found = await log.read_aside(0, position, timeout_s=30, bytes_max=1)
+        assert found is not None
+        assert found.next_offset is not None
+        position, read = found.next_offset, read + 1
+    return read
+
+
+async def test_read_aside_when_a_follower_waits_at_the_end_then_waits_for_none_of_its_polls(
+    open_log: OpenLog,
+) -> None:
+    """History is read as fast as brokers answer; a long poll takes half a second."""
+    log = open_log(filled())
+    loop = asyncio.get_running_loop()
+    following = asyncio.create_task(log.read(0, PAGES, timeout_s=600))
+    await asyncio.sleep(5)
+    begun_s = loop.time()
+    assert await pages(log) == PAGES
+    assert loop.time() - begun_s < 1
+    assert not following.done()
+    assert log.statistics().pending_reads == 1
+    following.cancel()
+
+
+async def test_read_aside_when_beside_a_follower_then_takes_from_it_nothing_that_it_remembers(
+    open_log: OpenLog,
+) -> None:
+    """The epoch behind which a follower asks is what tells it of an unclean election."""
+    kafka = filled(2)
+    log = open_log(kafka)
+    assert await log.read(0, 0, timeout_s=30, bytes_max=1) is not None
+    await pages(log, 2)
+    kafka.asked.clear()
+    assert await log.read(0, 1, timeout_s=30) is not None
+    (request,) = kafka.requests(FetchRequest)
+    assert request._wanted[0].last_epoch != NO_EPOCH
+
+
+async def test_read_aside_when_nobody_reads_any_more_then_is_given_back_and_begins_anew(
+    open_log: OpenLog,
+) -> None:
+    """What was counted stays counted."""
+    log = open_log(filled())
+    await pages(log)
+    requests = log.statistics().fetch_requests
+    assert len(log._sources.all()) == 2
+    await asyncio.sleep(IDLE_S + 1)
+    assert len(log._sources.all()) == 1
+    assert log.statistics().fetch_requests == requests
+    assert await pages(log) == PAGES
+    assert log.statistics().fetch_requests > requests
+
+
+async def test_read_aside_when_it_cannot_be_answered_then_ends_as_any_read(
+    open_log: OpenLog,
+) -> None:
+    """Out of range, of another topic, in a log that is closed."""
+    kafka = filled()
+    log = open_log(kafka)
+    with pytest.raises(LogTruncated):
+        await log.read_aside(0, PAGES + 1, timeout_s=30)
+    assert await log.read_aside(0, PAGES, timeout_s=1) is None
+    waiting = asyncio.create_task(log.read_aside(0, PAGES, timeout_s=600))
+    await asyncio.sleep(1)
+    kafka.recreate()
+    with pytest.raises(LogRecreated):
+        await waiting
+    await log.identity(timeout_s=30)
+    assert await log.read_aside(0, 0, timeout_s=1) is None
+    waiting = asyncio.create_task(log.read_aside(0, 0, timeout_s=600))
+    await asyncio.sleep(1)
+    await log.close()
+    with pytest.raises(LogUnavailable, match="closed"):
+        await waiting
+
+
+async def test_past_when_the_log_has_a_way_of_its_own_then_takes_it(open_log: OpenLog) -> None:
+    """The followers' source is asked for nothing."""
+    log = open_log(filled())
+    assert isinstance(log, ReadsAside)
+    found = await Past(log).read(0, 0, timeout_s=30, bytes_max=1 << 20)
+    assert found is not None
+    assert found.next_offset == PAGES
+    assert log._sources.main.requests == 0
+    bounds = await Past(log).bounds([0], timeout_s=30)
+    assert bounds[0] == (await log.bounds([0], timeout_s=30))[0]

@@ -1,0 +1,167 @@
+"""Bounds on a made-up cluster: each partition has its own, or its own error."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from rlmm.errors import LogNotPermitted, LogRecreated, LogUnavailable
+from rlmm.kafka_messages.error_codes import Code
+from rlmm.kafka_messages.metadata import ListedOffset, ListOffsetsRequest
+from rlmm.log.protocol import Bounds
+from tests.support.fake_kafka import FakeKafka
+
+if TYPE_CHECKING:
+    import pytest
+
+    from tests.unit.kafka_client.conftest import OpenLog
+
+ANSWER_S = 30.0
+
+
+async def test_bounds_when_asked_then_each_leader_is_asked_for_its_own(open_log: OpenLog) -> None:
+    """Start and end of each partition, of nobody but its leader."""
+    kafka = FakeKafka(partitions=6, brokers=3)
+    for at, held in kafka.partitions.items():
+        for _ in range(at):
+            held.store(b"x")
+    kafka.partitions[5].log_start = 2
+    bounds = await open_log(kafka).bounds(range(6), timeout_s=ANSWER_S)
+    assert bounds == {0: Bounds(0, 0), 5: Bounds(2, 5)} | {at: Bounds(0, at) for at in range(1, 5)}
+    for broker in range(3):
+        asked = kafka.requests(ListOffsetsRequest, broker)
+        assert {request._partitions for request in asked} == {(broker, broker + 3)}
+
+
+async def test_f39_bounds_when_the_answer_lacks_a_partition_then_it_is_unknown(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F39: missing is an error, and never an empty partition."""
+    kafka = FakeKafka()
+    kafka.partitions[1].store(b"x")
+    kafka.missing = {("ListOffsets", 1)}
+    bounds = await open_log(kafka).bounds([0, 1], timeout_s=ANSWER_S)
+    assert bounds[0] == Bounds(0, 0)
+    assert isinstance(bounds[1], LogUnavailable)
+    assert "partition 1: the answer does not name it" in str(bounds[1])
+
+
+async def test_bounds_when_an_offset_is_unknown_then_it_is_no_bound(
+    open_log: OpenLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A leader that answers -1 does not know, and says nothing."""
+    kafka = FakeKafka()
+    monkeypatch.setattr(
+        kafka, "_offsets", lambda _broker, _request: {0: ListedOffset(Code.NONE, -1)}
+    )
+    bounds = await open_log(kafka).bounds([0], timeout_s=ANSWER_S)
+    assert isinstance(bounds[0], LogUnavailable)
+
+
+async def test_f38_bounds_when_nobody_leads_a_partition_then_the_others_come_at_once(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F38: the answer does not wait for an election."""
+    kafka = FakeKafka(partitions=10)
+    kafka.lead(3, -1)
+    log = open_log(kafka)
+    begin = asyncio.get_running_loop().time()
+    bounds = await log.bounds(range(10), timeout_s=ANSWER_S)
+    assert asyncio.get_running_loop().time() - begin < 0.5
+    assert isinstance(bounds.pop(3), LogUnavailable)
+    assert set(bounds.values()) == {Bounds(0, 0)}
+
+
+async def test_f42_bounds_when_a_leader_hangs_then_the_others_wait_a_second_longer(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F42: who answers is not kept for as long as who does not."""
+    kafka = FakeKafka(brokers=3)
+    log = open_log(kafka)
+    await log.identity(timeout_s=ANSWER_S)
+    kafka.hangs = {(1, "ListOffsets")}
+    begin = asyncio.get_running_loop().time()
+    bounds = await log.bounds(range(3), timeout_s=ANSWER_S)
+    assert asyncio.get_running_loop().time() - begin < 3
+    assert (bounds[0], bounds[2]) == (Bounds(0, 0), Bounds(0, 0))
+    assert str(bounds[1]) == "partition 1: its leader has not answered"
+    kafka.dials.clear()
+    kafka.hangs.clear()  # but what was asked before still hangs, on its connection
+    assert await log.bounds([1], timeout_s=1) == {1: Bounds(0, 0)}
+    assert [broker for _, broker, _ in kafka.dials] == [1]
+
+
+async def test_f42_bounds_when_all_leaders_hang_then_end_at_the_deadline(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F42: every question ends, and every partition has an answer."""
+    kafka = FakeKafka()
+    log = open_log(kafka)
+    await log.identity(timeout_s=ANSWER_S)
+    kafka.hangs = {(0, "ListOffsets")}
+    begin = asyncio.get_running_loop().time()
+    bounds = await log.bounds(range(3), timeout_s=3)
+    assert asyncio.get_running_loop().time() - begin == 3
+    assert [type(bounds[at]) for at in range(3)] == [LogUnavailable] * 3
+
+
+async def test_f40_bounds_when_the_leader_has_moved_then_the_new_one_is_asked(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F40: an outdated view is replaced within the same question."""
+    kafka = FakeKafka(partitions=2, brokers=2)
+    log = open_log(kafka)
+    await log.identity(timeout_s=ANSWER_S)
+    kafka.lead(0, 1)
+    kafka.partitions[0].store(b"x")
+    bounds = await log.bounds([0, 1], timeout_s=ANSWER_S)
+    assert bounds == {0: Bounds(0, 1), 1: Bounds(0, 0)}
+
+
+async def test_f49_bounds_when_they_fail_for_a_while_then_heal(open_log: OpenLog) -> None:
+    """Failure scenario F49: each question has its own answer; no error outlives its cause."""
+    kafka = FakeKafka()
+    kafka.codes = {("ListOffsets", 0): Code.OFFSET_NOT_AVAILABLE}
+    log = open_log(kafka)
+    for _ in range(3):
+        bounds = await log.bounds([0, 1], timeout_s=ANSWER_S)
+        assert "OFFSET_NOT_AVAILABLE (78)" in str(bounds[0])
+        assert bounds[1] == Bounds(0, 0)
+    kafka.codes.clear()
+    assert await log.bounds([0], timeout_s=ANSWER_S) == {0: Bounds(0, 0)}
+
+
+async def test_f68_bounds_when_not_permitted_then_says_so_at_once(open_log: OpenLog) -> None:
+    """Failure scenario F68: missing rights are not asked for twice."""
+    kafka = FakeKafka()
+    kafka.codes = {("ListOffsets", 0): Code.TOPIC_AUTHORIZATION_FAILED}
+    bounds = await open_log(kafka).bounds([0], timeout_s=ANSWER_S)
+    assert isinstance(bounds[0], LogNotPermitted)
+    assert len(kafka.requests(ListOffsetsRequest)) == 2
+
+
+async def test_f6_bounds_when_the_topic_is_another_by_then_are_not_its_own(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F6: offsets of another topic of the name are never taken for ours."""
+    kafka = FakeKafka()
+    log = open_log(kafka)
+    await log.identity(timeout_s=ANSWER_S)
+    kafka.recreate()
+    kafka.partitions[0].store(b"x")
+    bounds = await log.bounds([0], timeout_s=ANSWER_S)
+    assert isinstance(bounds[0], LogRecreated)
+    assert str(kafka.topic_id) in str(bounds[0])
+
+
+async def test_f41_bounds_when_nobody_can_be_reached_then_every_partition_has_the_cause(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F41: without any broker there are errors, not an exception."""
+    kafka = FakeKafka()
+    kafka.stop(0)
+    bounds = await open_log(kafka).bounds([0, 1], timeout_s=2)
+    for at in (0, 1):
+        assert isinstance(bounds[at], LogUnavailable)
+        assert str(bounds[at]).startswith(f"partition {at}: ")
+        assert "nobody listens there" in str(bounds[at])

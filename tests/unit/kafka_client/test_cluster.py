@@ -1,0 +1,302 @@
+"""Finding the cluster, and finding it again: how often, whom, and what is said meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import LogNotPermitted, LogUnavailable
+from rlmm.kafka_messages.metadata import MetadataRequest
+from tests.support.fake_kafka import CLUSTER_ID, FakeKafka
+
+if TYPE_CHECKING:
+    from tests.unit.kafka_client.conftest import OpenLog
+
+ANSWER_S = 60.0
+REFUSED = LogNotPermitted("broker-0:9092: the broker refused user 'me'")
+
+
+def dial_times(kafka: FakeKafka) -> list[float]:
+    """When brokers were dialed."""
+    return [round(at, 3) for at, _, _ in kafka.dials]
+
+
+async def test_f95_log_when_kafka_is_not_up_then_attempts_become_rare(open_log: OpenLog) -> None:
+    """Failure scenario F95: 250 ms doubling to 10 s, however many callers wait."""
+    kafka = FakeKafka()
+    kafka.stop(0)
+    log = open_log(kafka)
+    identities = [log.identity(timeout_s=ANSWER_S) for _ in range(5)]
+    reads = [log.read(0, 0, timeout_s=ANSWER_S) for _ in range(5)]
+    for outcome in await asyncio.gather(*identities, *reads, return_exceptions=True):
+        assert isinstance(outcome, LogUnavailable)
+        assert "broker-0:9092: nobody listens there" in str(outcome)
+    pauses = [round(later - at, 3) for at, later in pairwise(dial_times(kafka))]
+    assert pauses == [0.25, 0.5, 1, 2, 4, 8, 10, 10, 10, 10]
+    statistics = log.statistics()
+    assert (statistics.connect_attempts, statistics.connect_failures) == (11, 11)
+    assert not statistics.is_connected
+
+
+async def test_f95_log_when_kafka_comes_up_then_the_waiting_call_is_answered(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F95: nobody has to call again, and the next outage begins at 250 ms."""
+    kafka = FakeKafka()
+    kafka.stop(0)
+    log = open_log(kafka)
+    waiting = asyncio.create_task(log.identity(timeout_s=ANSWER_S))
+    await asyncio.sleep(5)
+    kafka.down.clear()
+    assert (await waiting).cluster_id == CLUSTER_ID
+    assert log.statistics().is_connected
+    kafka.stop(0)
+    kafka.dials.clear()
+    with pytest.raises(LogUnavailable):
+        await log.identity(timeout_s=1.5)
+    assert len(kafka.dials) <= 8  # known broker and bootstrap server, at 0, 0.25 and 0.75 s
+
+
+async def test_f95_call_when_cancelled_in_the_middle_then_ends_at_once(open_log: OpenLog) -> None:
+    """Failure scenario F95: a start that is cancelled while it connects leaves no task behind."""
+    kafka = FakeKafka()
+    kafka.hangs.add((0, "dial"))
+    log = open_log(kafka)
+    waiting = asyncio.create_task(log.identity(timeout_s=ANSWER_S))
+    await asyncio.sleep(1)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    await log.close()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_f68_log_when_it_is_not_let_in_then_says_so_at_once(open_log: OpenLog) -> None:
+    """Failure scenario F68: what waiting cannot help is told at once, to reads that wait too."""
+    kafka = FakeKafka()
+    log = open_log(kafka)
+    await log.identity(timeout_s=ANSWER_S)
+    waiting = asyncio.create_task(log.read(0, 0, timeout_s=ANSWER_S))
+    await asyncio.sleep(1)
+    kafka.refuses[0] = REFUSED
+    for connection in kafka.connections[0]:
+        connection.abort()
+    begin = asyncio.get_running_loop().time()
+    with pytest.raises(LogNotPermitted, match="refused user 'me'"):
+        await waiting
+    with pytest.raises(LogNotPermitted, match="refused user 'me'"):
+        await log.identity(timeout_s=ANSWER_S)
+    assert asyncio.get_running_loop().time() - begin < 2
+    kafka.refuses.clear()
+    assert (await log.identity(timeout_s=ANSWER_S)).partition_count == 3
+
+
+async def test_f68_call_when_not_let_in_and_short_of_time_then_the_cause_stays_permanent(
+    open_log: OpenLog,
+) -> None:
+    """
+    Failure scenario F68: between two rare attempts, too, a call says that waiting does not help.
+    """
+    kafka = FakeKafka()
+    kafka.refuses[0] = REFUSED
+    log = open_log(kafka)
+    for _ in range(4):
+        with pytest.raises(LogNotPermitted):
+            await log.identity(timeout_s=ANSWER_S)
+    dialed = len(kafka.dials)
+    for call in (
+        log.identity(timeout_s=0.1),
+        log.read(0, 0, timeout_s=0.1),
+        log.append(0, b"a", timeout_s=0.1),
+    ):
+        with pytest.raises(LogNotPermitted, match="refused user 'me'"):
+            await call
+    bounds = await log.bounds([0], timeout_s=0.1)
+    assert isinstance(bounds[0], LogNotPermitted)
+    assert len(kafka.dials) == dialed
+
+
+async def test_f68_read_when_leaderless_and_short_of_time_then_the_cause_stays_permanent(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F68: a read that nobody can be asked for says why, each time."""
+    kafka = FakeKafka()
+    kafka.lead(0, -1)
+    log = open_log(kafka)
+    await log.identity(timeout_s=ANSWER_S)
+    kafka.refuses[0] = REFUSED
+    for connection in kafka.connections[0]:
+        connection.abort()
+    for _ in range(4):
+        with pytest.raises(LogNotPermitted, match="refused user 'me'"):
+            await log.identity(timeout_s=ANSWER_S)
+    for _ in range(3):
+        with pytest.raises(LogNotPermitted, match="refused user 'me'"):
+            await log.read(0, 0, timeout_s=0.2)
+
+
+async def test_log_when_nothing_was_heard_yet_then_names_whom_it_asks(open_log: OpenLog) -> None:
+    """An address that swallows everything is named before its first attempt has ended."""
+    kafka = FakeKafka()
+    kafka.hangs = {(0, "dial")}
+    log = open_log(kafka, bootstrap_servers=("broker-0:9092",))
+    said = r"is broker-0:9092 \(bootstrap\.servers\) right and reachable\?"
+    with pytest.raises(LogUnavailable, match=said):
+        await log.identity(timeout_s=1)
+
+
+async def test_log_when_a_broker_refuses_then_no_other_is_tried_with_the_same(
+    open_log: OpenLog,
+) -> None:
+    """A wrong password is not tried on every broker: users get locked for less."""
+    kafka = FakeKafka(brokers=3)
+    kafka.refuses = dict.fromkeys(range(3), REFUSED)
+    with pytest.raises(LogNotPermitted):
+        await open_log(kafka).identity(timeout_s=ANSWER_S)
+    assert len(kafka.dials) == 1
+
+
+async def test_f41_log_when_a_bootstrap_server_is_down_then_the_next_is_asked(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F41: any server that answers is enough."""
+    kafka = FakeKafka(brokers=3)
+    kafka.down = {0, 1}
+    identity = await open_log(kafka).identity(timeout_s=1)
+    assert identity.partition_count == 3
+
+
+async def test_f42_log_when_a_bootstrap_server_hangs_then_the_next_is_asked(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F42: a server that answers nothing costs three seconds, not the call."""
+    kafka = FakeKafka(brokers=2)
+    kafka.hangs = {(0, "dial")}
+    assert (await open_log(kafka).identity(timeout_s=4)).partition_count == 3
+
+
+async def test_f42_log_when_a_known_broker_hangs_then_others_are_asked_on_fresh_connections(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F42: what hangs is hung up, and asked anew when it answers again."""
+    kafka = FakeKafka(brokers=2)
+    log = open_log(kafka)
+    await log.identity(timeout_s=ANSWER_S)
+    kafka.hangs = {(0, "Metadata")}
+    for _ in range(8):
+        await log.identity(timeout_s=4)
+    kafka.hangs.clear()  # but what was asked before still hangs, on its connection
+    kafka.stop(1)
+    kafka.dials.clear()
+    await log.identity(timeout_s=4)
+    assert (0, "admin") in {(broker, role) for _, broker, role in kafka.dials}
+
+
+async def test_f41_log_when_all_known_brokers_moved_then_begins_at_the_bootstrap_servers(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F41: brokers that come back elsewhere are found by the configuration."""
+    kafka = FakeKafka(brokers=2)
+    settings = kafka.log_settings(bootstrap_servers=("broker-1:9092",))
+    log = open_log(kafka, bootstrap_servers=settings.bootstrap_servers)
+    del kafka.brokers[1]
+    assert (await log.identity(timeout_s=ANSWER_S)).partition_count == 3
+    moved = kafka.brokers.pop(0)
+    kafka.brokers[7] = moved.__class__(7, "broker-1", 9092)
+    kafka.stop(0)
+    for partition in kafka.partitions:
+        kafka.lead(partition, 1)
+    assert (await log.identity(timeout_s=ANSWER_S)).partition_count == 3
+
+
+async def test_identity_when_asked_then_is_never_from_before_the_question(
+    open_log: OpenLog,
+) -> None:
+    """Freshly means: of an answer to a question that was asked after the call."""
+    kafka = FakeKafka()
+    log = open_log(kafka)
+    await log.identity(timeout_s=ANSWER_S)
+    kafka.hangs = {(0, "Metadata")}
+    early = asyncio.create_task(log.identity(timeout_s=ANSWER_S))
+    await asyncio.sleep(0.2)
+    late = asyncio.create_task(log.identity(timeout_s=ANSWER_S))
+    await asyncio.sleep(0.2)
+    kafka.release(0, "Metadata")
+    await asyncio.gather(early, late)
+    assert len(kafka.requests(MetadataRequest)) == 3
+
+
+async def test_view_when_wanted_by_many_then_one_question_is_asked(open_log: OpenLog) -> None:
+    """However many calls wait for a view, a broker is asked once."""
+    kafka = FakeKafka()
+    log = open_log(kafka)
+    await asyncio.gather(*(log.bounds([0], timeout_s=ANSWER_S) for _ in range(20)))
+    assert log.statistics().connect_attempts == 1
+
+
+async def test_node_when_it_is_away_then_is_dialed_again_after_a_pause_only(
+    open_log: OpenLog,
+) -> None:
+    """However many tasks want a broker that is away, it is dialed once and then not for a while."""
+    kafka = FakeKafka(partitions=8, brokers=2)
+    log = open_log(kafka, bootstrap_servers=("broker-1:9092",))
+    await log.identity(timeout_s=ANSWER_S)
+    kafka.refuses[0] = LogUnavailable("broker-0:9092: nobody listens there")
+    kafka.dials.clear()
+    led = [partition for partition, held in kafka.partitions.items() if held.leader == 0]
+    reads = [log.read(partition, 0, timeout_s=10) for partition in led]
+    appends = [log.append(partition, b"a", timeout_s=10) for partition in led]
+    await asyncio.gather(*reads, *appends, return_exceptions=True)
+    times = [at for at, broker, _ in kafka.dials if broker == 0]
+    assert 5 < len(times) < 20
+    assert all(later - at > 0.09 for at, later in pairwise(times))
+
+
+async def test_node_when_a_dial_hangs_then_nobody_dials_beside_it(open_log: OpenLog) -> None:
+    """A broker that accepts and says nothing has one connection attempt to bear."""
+    kafka = FakeKafka(partitions=8, brokers=2)
+    log = open_log(kafka, bootstrap_servers=("broker-1:9092",))
+    await log.identity(timeout_s=ANSWER_S)
+    kafka.dials.clear()
+    kafka.hangs = {(0, "dial")}
+    appends = [log.append(partition, b"a", timeout_s=2) for partition in range(8)]
+    await asyncio.gather(*appends, return_exceptions=True)
+    assert [broker for _, broker, _ in kafka.dials].count(0) == 1
+
+
+async def test_f68_read_when_leaderless_and_not_let_in_then_is_told(open_log: OpenLog) -> None:
+    """Failure scenario F68: reads that could ask nobody hear of what waiting cannot help, too."""
+    kafka = FakeKafka()
+    kafka.lead(0, -1)
+    log = open_log(kafka)
+    waiting = asyncio.create_task(log.read(0, 0, timeout_s=ANSWER_S))
+    await asyncio.sleep(1)
+    kafka.refuses[0] = REFUSED
+    for connection in kafka.connections[0]:
+        connection.abort()
+    with pytest.raises(LogNotPermitted, match="refused user 'me'"):
+        await waiting
+
+
+async def test_log_when_kafka_goes_away_then_whoever_asks_for_ends_sees_it_and_its_return(
+    open_log: OpenLog,
+) -> None:
+    """Who waits for ends or reads need not ask for anything else to know that nobody answers."""
+    kafka = FakeKafka()
+    log = open_log(kafka)
+    await log.identity(timeout_s=ANSWER_S)
+    assert log.statistics().is_connected
+    kafka.stop(0)
+    for _ in range(10):
+        (bounds,) = (await log.bounds([0], timeout_s=1.0)).values()
+        assert isinstance(bounds, LogUnavailable)
+        await asyncio.sleep(1)
+    assert not log.statistics().is_connected
+    kafka.down.clear()
+    for _ in range(15):
+        await log.bounds([0], timeout_s=1.0)
+        await asyncio.sleep(1)
+    assert log.statistics().is_connected

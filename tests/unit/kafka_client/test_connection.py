@@ -1,0 +1,241 @@
+"""A request on its way through the library's connection, and everything that can come back."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import io
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from aiokafka.errors import KafkaConnectionError
+
+from rlmm.errors import LogNotPermitted, LogUnavailable, UnsupportedVersion
+from rlmm.kafka_client.connections.connection import Connection, Dialer, address_text
+from rlmm.kafka_client.settings import KafkaSettings, SecuritySettings
+from rlmm.kafka_messages.fetch import FetchRequest
+from rlmm.kafka_messages.metadata import LATEST_TIERED, MetadataRequest, TopicOffsetsRequest
+from rlmm.metadata.ids import Uuid
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Iterator
+
+    from aiokafka.conn import AIOKafkaConnection
+
+HEADER = (7).to_bytes(4) + b"\x00"
+"""Of an answer: its number, no tags."""
+NO_METADATA = bytes(4) + b"\x01" + b"\x02c" + bytes(4) + b"\x01" + b"\x00"
+SPOKEN = {1: (4, 18), 3: (0, 13)}
+
+
+OPENED: list[Connection] = []
+
+
+class MadeConnection:
+    """Does what the library's connection does with a request, without a socket."""
+
+    def __init__(self, answer: bytes | Exception, spoken: dict[int, tuple[int, int]]) -> None:
+        self.sent: list[bytes] = []
+        self.is_connected = True
+        self._answer = answer
+        self._spoken = spoken
+
+    def connected(self) -> bool:
+        return self.is_connected
+
+    def send(self, request: Any) -> Coroutine[None, None, Any]:
+        if isinstance(self._answer, ConnectionError):
+            raise KafkaConnectionError("broken") from self._answer
+        prepared = request.prepare(self._spoken)
+        header = prepared.build_request_header(correlation_id=7, client_id="me")
+        self.sent.append(header.encode() + prepared.encode())
+        return self._take(prepared)
+
+    async def _take(self, prepared: Any) -> Any:
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        buffer = io.BytesIO(self._answer)
+        assert prepared.parse_response_header(buffer).correlation_id == 7
+        answer = prepared.RESPONSE_TYPE.decode(buffer)
+        assert repr(answer) == f"{len(self._answer)} bytes"
+        return answer
+
+    def close(self) -> asyncio.Future[None]:
+        self.is_connected = False
+        closed = asyncio.get_running_loop().create_future()
+        closed.set_result(None)
+        return closed
+
+
+def connection(
+    answer: bytes | Exception, spoken: dict[int, tuple[int, int]] | None = None
+) -> tuple[Connection, MadeConnection]:
+    """Ours, and the library's behind it."""
+    made = MadeConnection(answer, SPOKEN if spoken is None else spoken)
+    ours = Connection(cast("AIOKafkaConnection", made), "broker:9092", SecuritySettings())
+    OPENED.append(ours)
+    return ours, made
+
+
+@pytest.fixture(autouse=True)
+def closed_in_the_end() -> Iterator[None]:
+    """A connection that is dropped without being closed tells, and that fails a test."""
+    yield
+    while OPENED:
+        OPENED.pop()._is_closed = True
+
+
+async def test_connection_when_dropped_without_being_closed_then_tells() -> None:
+    """Nobody else would: the library keeps the socket of one that the broker has hung up on."""
+    ours, _ = connection(NO_METADATA)
+    OPENED.clear()
+    with pytest.warns(ResourceWarning, match="broker:9092: a connection was dropped, not closed"):
+        del ours
+
+
+async def test_call_when_answered_then_request_and_answer_are_whole() -> None:
+    """Header and body go out in the chosen version; the answer comes without its header."""
+    ours, made = connection(HEADER + NO_METADATA)
+    found = await ours.call(MetadataRequest("t"))
+    assert (found.cluster_id, found.brokers) == ("c", ())
+    assert made.sent[0].startswith(bytes.fromhex("0003000c0000000700026d6500"))
+    assert ours.is_open
+
+
+NONSENSE = {
+    "cut off": HEADER + NO_METADATA[:6],
+    "empty": HEADER,
+    "no header": b"\x00\x00\x00\x07",
+    "a length beyond all": HEADER + bytes(4) + b"\xff\xff\xff\xff\x0f",
+}
+
+
+@pytest.mark.parametrize("answer", NONSENSE.values(), ids=NONSENSE)
+async def test_call_when_the_answer_makes_no_sense_then_the_connection_ends(answer: bytes) -> None:
+    """Bytes that are no answer are told with request and address; nothing more is read."""
+    ours, _ = connection(answer)
+    with pytest.raises(LogUnavailable, match="broker:9092: the answer to Metadata makes no sense"):
+        await ours.call(MetadataRequest("t"))
+    assert not ours.is_open
+
+
+async def test_call_when_the_connection_breaks_then_is_told_and_closed() -> None:
+    """Behind the request nobody knows whether it arrived: the error comes from the answer."""
+    ours, _ = connection(KafkaConnectionError("closed"))
+    waiting = ours.send(MetadataRequest("t"))
+    with pytest.raises(LogUnavailable, match="other side closed"):
+        await waiting
+    assert not ours.is_open
+
+
+async def test_call_when_no_answer_comes_in_time_then_the_connection_ends() -> None:
+    """A late answer would be taken for that of the next request."""
+    ours, _ = connection(TimeoutError())
+    with pytest.raises(LogUnavailable, match="no answer in time"):
+        await ours.call(MetadataRequest("t"))
+    assert not ours.is_open
+
+
+async def test_send_when_closed_or_broken_then_fails_at_once() -> None:
+    """What fails in `send` itself was surely not sent."""
+    ours, made = connection(b"")
+    made.is_connected = False
+    with pytest.raises(LogUnavailable, match="the connection is closed"):
+        _ = ours.send(MetadataRequest("t"))
+    broken, _ = connection(ConnectionResetError())
+    with pytest.raises(LogUnavailable, match="other side closed"):
+        _ = broken.send(MetadataRequest("t"))
+
+
+async def test_send_when_its_task_ends_before_its_first_step_then_nothing_complains() -> None:
+    """An answer that nobody comes to await is dropped in silence, as at the end of a log."""
+    ours, made = connection(NO_METADATA)
+    waiting = asyncio.create_task(ours.send(MetadataRequest("t")))
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    assert waiting.cancelled()
+    assert len(made.sent) == 1
+    del waiting
+    gc.collect()  # a coroutine that was never awaited would tell, and a warning is an error here
+
+
+async def test_send_when_the_broker_is_too_old_then_both_versions_are_named() -> None:
+    """A broker that cannot be asked by topic id is told from one that is away."""
+    ours, made = connection(b"", {1: (0, 11)})
+    request = FetchRequest(Uuid(bytes(16)), [], wait_ms=0, bytes_max=1)
+    with pytest.raises(LogUnavailable, match=r"speaks Fetch in versions \(0, 11\).*Kafka 3.1"):
+        _ = ours.send(request)
+    assert made.sent == []
+
+
+async def test_send_when_the_broker_lacks_what_not_every_one_has_then_says_since_when() -> None:
+    """That waiting never helps is said by an error of its own, and the connection lives on."""
+    ours, made = connection(HEADER + NO_METADATA, {**SPOKEN, 2: (1, 8)})
+    with pytest.raises(UnsupportedVersion, match=r"speaks ListOffsets in versions \(1, 8\).* 3.9"):
+        _ = ours.send(TopicOffsetsRequest({}, LATEST_TIERED))
+    assert made.sent == []
+    assert (await ours.call(MetadataRequest("t"))).cluster_id == "c"
+
+
+async def test_close_when_done_then_it_is_closed() -> None:
+    """Closing waits until it is closed, and does no harm twice."""
+    ours, _ = connection(b"")
+    await ours.close()
+    await ours.close()
+    assert not ours.is_open
+
+
+async def test_f98_dial_when_the_address_is_a_wildcard_then_the_loopback_is_dialed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Failure scenario F98: where everything is listened on, this machine is what is meant."""
+    dialed: list[tuple[str, int, object, object]] = []
+
+    async def create(host: str, port: int, **options: object) -> MadeConnection:
+        dialed.append((host, port, options["client_id"], options["security_protocol"]))
+        return MadeConnection(b"", SPOKEN)
+
+    monkeypatch.setattr("rlmm.kafka_client.connections.connection.create_conn", create)
+    dialer = Dialer(KafkaSettings(("x:1",)), {"security_protocol": "SSL"})
+    hosts = ("0.0.0.0", "::", "elsewhere")
+    OPENED.extend([await dialer.dial(host, 9092, "consumer") for host in hosts])
+    assert [host for host, *_ in dialed] == ["127.0.0.1", "::1", "elsewhere"]
+    assert {(client, protocol) for _, _, client, protocol in dialed} == {
+        ("__remote_log_metadata_client_rlmm_consumer", "SSL")
+    }
+
+
+async def test_dial_when_nothing_is_heard_then_ends_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Connecting and logging in together take no longer than is configured."""
+
+    async def create(*_: object, **__: object) -> MadeConnection:
+        await asyncio.sleep(1000)
+        raise AssertionError
+
+    monkeypatch.setattr("rlmm.kafka_client.connections.connection.create_conn", create)
+    settings = KafkaSettings(("x:1",), socket_connection_setup_timeout_ms=4000)
+    begin = asyncio.get_running_loop().time()
+    with pytest.raises(LogUnavailable, match="x:1: no answer in time"):
+        await Dialer(settings, {}).dial("x", 1, "admin")
+    assert asyncio.get_running_loop().time() - begin == 4
+
+
+async def test_dial_when_a_token_provider_fails_then_its_own_error_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What a provider says reaches the caller unchanged."""
+
+    async def create(*_: object, **__: object) -> MadeConnection:
+        msg = "the token server is closed"
+        raise LogNotPermitted(msg)
+
+    monkeypatch.setattr("rlmm.kafka_client.connections.connection.create_conn", create)
+    with pytest.raises(LogNotPermitted, match="the token server is closed"):
+        await Dialer(KafkaSettings(("x:1",)), {}).dial("x", 1, "admin")
+
+
+def test_address_when_written_then_is_as_in_files() -> None:
+    """Addresses of colons stand in brackets."""
+    assert (address_text("host", 1), address_text("::1", 1)) == ("host:1", "[::1]:1")

@@ -1,0 +1,153 @@
+"""Why a connection could not be made, told in one line: cause, place, and what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from dataclasses import dataclass
+
+import pytest
+from aiokafka.errors import (
+    IllegalSaslStateError,
+    KafkaConnectionError,
+    SaslAuthenticationFailed,
+    UnsupportedSaslMechanismError,
+)
+
+from rlmm.errors import LogError, LogNotPermitted, LogUnavailable
+from rlmm.kafka_client.connections.diagnosis import diagnose, refused_token
+from rlmm.kafka_client.settings import SaslMechanism, Secret, SecurityProtocol, SecuritySettings
+
+ADDRESS = "broker:9093"
+SECURITY = SecuritySettings(
+    security_protocol=SecurityProtocol.SASL_SSL,
+    sasl_mechanism=SaslMechanism.PLAIN,
+    sasl_username="me",
+    sasl_password=Secret("s3cret"),
+    ssl_truststore_location="/etc/ca.pem",
+)
+
+
+def behind(cause: BaseException) -> KafkaConnectionError:
+    """The library's own error, with the true cause behind it."""
+    error = KafkaConnectionError("Connection at broker:9093 closed")
+    error.__cause__ = cause
+    return error
+
+
+def certificate(code: int, message: str) -> ssl.SSLCertVerificationError:
+    """A broker's certificate that was not accepted."""
+    error = ssl.SSLCertVerificationError(1, message)
+    error.verify_code, error.verify_message = code, message
+    return error
+
+
+def alert(reason: str) -> ssl.SSLError:
+    """What the other side says before it closes."""
+    error = ssl.SSLError(1, f"[SSL: {reason}] {reason.lower()}")
+    error.reason = reason
+    return error
+
+
+@dataclass(frozen=True)
+class Case:
+    """A cause, and what is said about it."""
+
+    error: BaseException
+    kind: type[LogError]
+    says: tuple[str, ...]
+
+
+CASES = {
+    "password": Case(
+        SaslAuthenticationFailed("bad credentials"),
+        LogNotPermitted,
+        ("refused user 'me' by PLAIN (bad credentials)", "sasl.password"),
+    ),
+    "mechanism": Case(
+        UnsupportedSaslMechanismError("Enabled mechanisms are: ['SCRAM-SHA-512']"),
+        LogNotPermitted,
+        ("does not offer sasl.mechanism PLAIN", "SCRAM-SHA-512"),
+    ),
+    "no SASL there": Case(
+        IllegalSaslStateError("connection"),
+        LogNotPermitted,
+        ("does not use SASL, but security.protocol is SASL_SSL",),
+    ),
+    "authority": Case(
+        certificate(20, "unable to get local issuer certificate"),
+        LogNotPermitted,
+        ("unable to get local issuer", "/etc/ca.pem (ssl.truststore.location) does not hold"),
+    ),
+    "host name": Case(
+        certificate(62, "Hostname mismatch"),
+        LogNotPermitted,
+        ("use a name that the certificate has in bootstrap.servers and advertised.listeners",),
+    ),
+    "our certificate": Case(
+        behind(alert("TLSV13_ALERT_CERTIFICATE_REQUIRED")),
+        LogNotPermitted,
+        ("refused our certificate", "ssl.keystore.location (none is configured)"),
+    ),
+    "no TLS there": Case(
+        alert("WRONG_VERSION_NUMBER"),
+        LogUnavailable,
+        ("no TLS connection (WRONG_VERSION_NUMBER)", "security.protocol SASL_SSL"),
+    ),
+    "host": Case(
+        socket.gaierror(-2, "Name or service not known"), LogUnavailable, ("name is not known",)
+    ),
+    "port": Case(ConnectionRefusedError(111, "refused"), LogUnavailable, ("nobody listens",)),
+    "silence": Case(TimeoutError(), LogUnavailable, ("no answer in time",)),
+    "reset": Case(behind(ConnectionResetError()), LogUnavailable, ("other side closed",)),
+    "end": Case(
+        behind(asyncio.IncompleteReadError(b"", 4)), LogUnavailable, ("other side closed",)
+    ),
+    "TLS there": Case(
+        behind(asyncio.IncompleteReadError(b"\x00\x02\x02", 0x15030300)),
+        LogUnavailable,
+        ("this is a listener with TLS, but security.protocol is SASL_SSL",),
+    ),
+    "closed": Case(KafkaConnectionError("closed"), LogUnavailable, ("other side closed",)),
+    "network": Case(OSError(101, "Network is unreachable"), LogUnavailable, ("unreachable",)),
+    "nameless": Case(AssertionError(), LogUnavailable, ("AssertionError",)),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_cause_when_told_then_place_and_remedy_stand_in_one_line(case: Case) -> None:
+    """The kind says whether waiting helps; the line says the rest, and no secret."""
+    told = diagnose(ADDRESS, SECURITY, case.error)
+    assert type(told) is case.kind
+    text = str(told)
+    assert text.startswith(ADDRESS)
+    for part in case.says:
+        assert part in text
+    assert "\n" not in text
+    assert "s3cret" not in text
+
+
+def test_cause_when_no_truststore_is_named_then_one_is_asked_for() -> None:
+    """Who trusts the system's authorities only is told how to trust another."""
+    security = SecuritySettings(security_protocol=SecurityProtocol.SSL)
+    told = diagnose(ADDRESS, security, certificate(20, "unable to get local issuer certificate"))
+    assert "signed it as ssl.truststore.location" in str(told)
+
+
+def test_cause_when_a_token_provider_says_it_then_is_passed_on() -> None:
+    """An error of ours from within the library is the cause, and reaches the caller as it is."""
+    ours = LogNotPermitted("the token server is closed")
+    assert diagnose(ADDRESS, SECURITY, behind(ours)) is ours
+
+
+def test_cause_when_errors_hang_on_each_other_in_a_ring_then_it_ends() -> None:
+    """A chain that bites its own tail is followed no further than makes sense."""
+    error = KafkaConnectionError("closed")
+    error.__cause__ = behind(error)
+    assert "other side closed" in str(diagnose(ADDRESS, SECURITY, error))
+
+
+def test_token_when_refused_then_who_gives_it_is_to_be_seen_to() -> None:
+    """Brokers do not say why, so both reasons are named."""
+    assert "expired" in str(refused_token(ADDRESS, SECURITY))

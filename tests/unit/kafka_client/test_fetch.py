@@ -1,0 +1,370 @@
+"""The raw fetch on a made-up cluster: who is asked for what, when, and what readers get."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import LogDamaged, LogNotPermitted, LogTruncated, LogUnavailable
+from rlmm.kafka_client.fetch.broker_fetches import WORKERS_MAX
+from rlmm.kafka_messages.error_codes import Code
+from rlmm.kafka_messages.fetch import FetchRequest
+from rlmm.kafka_messages.metadata import MetadataRequest
+from tests.conformance.log.under_test import read_until, values_of
+from tests.support.fake_kafka import FakeKafka
+
+if TYPE_CHECKING:
+    from rlmm.log.kafka.kafka_log import KafkaLog
+    from rlmm.records.record_set import RecordSet
+    from tests.unit.kafka_client.conftest import OpenLog
+
+ANSWER_S = 60.0
+
+
+def reading(
+    log: KafkaLog, partition: int, position: int, timeout_s: float = ANSWER_S
+) -> asyncio.Task[RecordSet | None]:
+    """A read that runs on its own."""
+    return asyncio.create_task(log.read(partition, position, timeout_s=timeout_s))
+
+
+def asked(kafka: FakeKafka, broker: int | None = None) -> list[list[int]]:
+    """The partitions of each fetch, in order."""
+    fetches: list[FetchRequest] = kafka.requests(FetchRequest, broker)
+    return [[wanted.partition for wanted in fetch._wanted] for fetch in fetches]
+
+
+async def test_read_when_several_wait_then_one_request_asks_for_all(open_log: OpenLog) -> None:
+    """What waits at that moment goes into one request, one read of each partition."""
+    kafka = FakeKafka(partitions=10)
+    for partition in range(10):
+        kafka.partitions[partition].store(b"%d" % partition)
+    log = open_log(kafka)
+    await log.identity(timeout_s=ANSWER_S)
+    found = await asyncio.gather(*(reading(log, partition, 0) for partition in range(10)))
+    assert [values_of(each)[0][1] for each in found if each] == [b"%d" % at for at in range(10)]
+    assert len(asked(kafka)) <= 2
+
+
+async def test_read_when_at_the_end_then_long_polls_are_shared(open_log: OpenLog) -> None:
+    """A minute at the end of ten partitions costs a request for each wait, not for each reader."""
+    kafka = FakeKafka(partitions=10)
+    log = open_log(kafka, fetch_max_wait_ms=500)
+    await log.identity(timeout_s=ANSWER_S)
+    assert await asyncio.gather(*(log.read(at, 0, timeout_s=60) for at in range(10))) == [None] * 10
+    assert len(asked(kafka)) < 130
+
+
+async def test_read_when_others_wait_at_the_broker_then_does_not_wait_with_them(
+    open_log: OpenLog,
+) -> None:
+    """A reader that joins while all polls are under way gets what is there at once."""
+    kafka = FakeKafka(partitions=10)
+    log = open_log(kafka, fetch_max_wait_ms=10_000)
+    await log.identity(timeout_s=ANSWER_S)
+    waiting = []
+    for partition in range(2 * WORKERS_MAX):
+        waiting.append(reading(log, partition, 0))
+        await asyncio.sleep(0.1)
+    kafka.partitions[9].store(b"there")
+    begin = asyncio.get_running_loop().time()
+    record_set = await log.read(9, 0, timeout_s=ANSWER_S)
+    assert record_set is not None
+    assert asyncio.get_running_loop().time() - begin < 0.1
+    for read in waiting:
+        read.cancel()
+
+
+async def test_read_when_news_come_then_the_reader_that_comes_back_soon_shares_the_poll(
+    open_log: OpenLog,
+) -> None:
+    """A reader that was served and comes back at once is in the next poll, so polls do not grow."""
+    kafka = FakeKafka(partitions=2)
+    log = open_log(kafka, fetch_max_wait_ms=10_000)
+    silent = reading(log, 1, 0)
+    for number in range(50):
+        waiting = reading(log, 0, number)
+        await asyncio.sleep(0.02)
+        kafka.partitions[0].store(b"%d" % number)
+        record_set = await waiting
+        assert record_set is not None
+        assert values_of(record_set) == [(number, b"%d" % number)]
+    polls = [fetch for fetch in kafka.requests(FetchRequest) if fetch._wait_ms > 0]
+    together = [fetch for fetch in polls if len(fetch._wanted) == 2]
+    assert len(together) > len(polls) / 2
+    kafka.partitions[1].store(b"at last")
+    assert await silent is not None
+
+
+async def test_f39_read_when_the_answer_lacks_its_partition_then_others_have_theirs(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F39: missing in an answer is trouble of that partition alone."""
+    kafka = FakeKafka()
+    for partition in (0, 1):
+        kafka.partitions[partition].store(b"there")
+    kafka.missing = {("Fetch", 0)}
+    log = open_log(kafka)
+    lacking = reading(log, 0, 0, timeout_s=5)
+    assert await log.read(1, 0, timeout_s=ANSWER_S) is not None
+    with pytest.raises(LogUnavailable, match="partition 0 at offset 0: the answer does not name"):
+        await lacking
+    kafka.missing.clear()
+    assert await log.read(0, 0, timeout_s=ANSWER_S) is not None
+
+
+async def test_f38_read_when_a_partition_has_no_leader_then_only_it_waits(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F38: nobody leads one partition; it is read when somebody does."""
+    kafka = FakeKafka(partitions=10)
+    for held in kafka.partitions.values():
+        held.store(b"there")
+    kafka.lead(3, -1)
+    log = open_log(kafka)
+    leaderless = reading(log, 3, 0)
+    others = set(range(10)) - {3}
+    found = await asyncio.gather(*(log.read(at, 0, timeout_s=1) for at in others))
+    assert all(found)
+    with pytest.raises(LogUnavailable, match="partition 3 at offset 0: nobody leads it now"):
+        await log.read(3, 0, timeout_s=2)
+    kafka.lead(3, 0)
+    begin = asyncio.get_running_loop().time()
+    assert await leaderless is not None
+    assert asyncio.get_running_loop().time() - begin < 2.5
+
+
+async def test_f40_read_when_the_leader_moves_then_follows(open_log: OpenLog) -> None:
+    """Failure scenario F40: each partition is asked of its own leader, wherever that goes."""
+    kafka = FakeKafka(partitions=6, brokers=3)
+    for held in kafka.partitions.values():
+        held.store(b"first")
+    log = open_log(kafka)
+    found = await asyncio.gather(*(log.read(at, 0, timeout_s=ANSWER_S) for at in range(6)))
+    assert all(found)
+    for broker in range(3):
+        assert {at for request in asked(kafka, broker) for at in request} == {broker, broker + 3}
+    waiting = [reading(log, at, 1) for at in range(6)]
+    await asyncio.sleep(1)
+    kafka.asked.clear()
+    for at in range(6):
+        kafka.lead(at, (at + 1) % 3)
+        kafka.partitions[at].store(b"second")
+    for read in waiting:
+        record_set = await read
+        assert record_set is not None
+        assert values_of(record_set) == [(1, b"second")]
+    assert await asyncio.gather(*(log.read(at, 2, timeout_s=3) for at in range(6))) == [None] * 6
+
+
+async def test_f40_read_when_its_broker_dies_then_goes_on_at_the_next_leader(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F40: connections are cut, another leads two seconds later."""
+    kafka = FakeKafka(partitions=2, brokers=2)
+    log = open_log(kafka)
+    waiting = [reading(log, at, 0) for at in (0, 1)]
+    await asyncio.sleep(1)
+    kafka.stop(0)
+    await asyncio.sleep(2)
+    kafka.lead(0, 1)
+    for held in kafka.partitions.values():
+        held.store(b"there")
+    begin = asyncio.get_running_loop().time()
+    assert all(await asyncio.gather(*waiting))
+    assert asyncio.get_running_loop().time() - begin < 1.5
+
+
+async def test_f42_read_when_its_broker_hangs_then_goes_on_at_the_next_leader(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F42: a fetch that is never answered does not keep its reads for itself."""
+    kafka = FakeKafka(partitions=2, brokers=2)
+    log = open_log(kafka)
+    await log.identity(timeout_s=ANSWER_S)
+    kafka.hangs = {(0, "Fetch")}
+    for held in kafka.partitions.values():
+        held.store(b"there")
+    hanging = reading(log, 0, 0)
+    assert await log.read(1, 0, timeout_s=1) is not None
+    with pytest.raises(
+        LogUnavailable, match="partition 0 at offset 0: its leader has not answered"
+    ):
+        await log.read(0, 0, timeout_s=1)
+    await asyncio.sleep(0.5)
+    assert len(kafka.requests(MetadataRequest)) == 2  # who leads is asked before long
+    kafka.lead(0, 1)
+    begin = asyncio.get_running_loop().time()
+    assert await hanging is not None
+    assert asyncio.get_running_loop().time() - begin < 5
+
+
+async def test_read_when_the_answer_has_no_room_then_everyone_gets_their_turn(
+    open_log: OpenLog,
+) -> None:
+    """Answers that hold one batch only: no partition starves, none is read twice."""
+    kafka = FakeKafka(partitions=5)
+    for held in kafka.partitions.values():
+        for number in range(10):
+            held.store(b"%d" % number * 100)
+    log = open_log(kafka, fetch_max_bytes=50)
+    found = await asyncio.gather(*(read_until(log, at, 0, 10) for at in range(5)))
+    assert [len(each) for each in found] == [10] * 5
+    assert len(asked(kafka)) <= 60
+
+
+async def test_read_when_a_batch_is_larger_than_asked_for_then_comes_whole(
+    open_log: OpenLog,
+) -> None:
+    """A batch cut off by the partition's limit is asked for as large as it is."""
+    kafka = FakeKafka(partitions=3)
+    for held in kafka.partitions.values():
+        held.store(b"x" * 5000)
+    log = open_log(kafka)
+    found = await asyncio.gather(*(read_until(log, at, 0, 1, bytes_max=10) for at in range(3)))
+    assert found == [[(0, b"x" * 5000)]] * 3
+
+
+async def test_f66_read_when_out_of_range_then_the_bounds_are_asked_and_told(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F66: truncated means what the bounds say at that moment."""
+    kafka = FakeKafka()
+    held = kafka.partitions[0]
+    for _ in range(9):
+        held.store(b"x")
+    held.log_start = 4
+    log = open_log(kafka)
+    for position in (3, 10):
+        with pytest.raises(LogTruncated) as caught:
+            await log.read(0, position, timeout_s=ANSWER_S)
+        assert (caught.value.log_start, caught.value.next_offset) == (4, 9)
+
+
+async def test_read_when_the_leader_is_not_sure_of_its_range_then_is_tried_again(
+    open_log: OpenLog,
+) -> None:
+    """Out of range and yet within the bounds is a leader that has just been elected."""
+    kafka = FakeKafka()
+    kafka.partitions[0].store(b"there")
+    kafka.codes = {("Fetch", 0): Code.OFFSET_OUT_OF_RANGE}
+    log = open_log(kafka)
+    waiting = reading(log, 0, 0)
+    await asyncio.sleep(3)
+    assert not waiting.done()
+    kafka.codes.clear()
+    assert await waiting is not None
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [(Code.TOPIC_AUTHORIZATION_FAILED, LogNotPermitted), (Code.CORRUPT_MESSAGE, LogDamaged)],
+    ids=["not permitted", "damaged"],
+)
+async def test_f68_read_when_it_fails_for_good_then_says_so_and_others_go_on(
+    open_log: OpenLog, code: Code, error: type[Exception]
+) -> None:
+    """Failure scenario F68: a permanent error is told at once, to who meets it."""
+    kafka = FakeKafka()
+    kafka.codes = {("Fetch", 0): code}
+    kafka.partitions[1].store(b"there")
+    log = open_log(kafka)
+    with pytest.raises(error, match="partition 0"):
+        await log.read(0, 0, timeout_s=ANSWER_S)
+    assert await log.read(1, 0, timeout_s=ANSWER_S) is not None
+
+
+async def test_f68_read_when_it_fails_for_now_then_attempts_are_bounded(open_log: OpenLog) -> None:
+    """Failure scenario F68: a retriable error is retried, with pauses of up to a second."""
+    kafka = FakeKafka()
+    kafka.codes = {("Fetch", 0): Code.KAFKA_STORAGE_ERROR}
+    log = open_log(kafka)
+    with pytest.raises(LogUnavailable, match="KAFKA_STORAGE_ERROR"):
+        await log.read(0, 0, timeout_s=30)
+    assert 25 <= len(asked(kafka)) <= 35
+    assert log.statistics().connect_attempts <= 40
+
+
+async def test_f69_read_when_its_task_dies_then_says_so_and_the_next_works(
+    open_log: OpenLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Failure scenario F69: an error that nobody expected ends the reads, not the fetching."""
+    kafka = FakeKafka()
+    log = open_log(kafka)
+    await log.identity(timeout_s=ANSWER_S)
+
+    def broken(*_: object, **__: object) -> FetchRequest:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("rlmm.kafka_client.fetch.fetcher.Fetcher.request", broken)
+        with pytest.raises(LogUnavailable, match="died: ZeroDivisionError"):
+            await log.read(0, 0, timeout_s=ANSWER_S)
+    assert log.statistics().fetch_deaths == 1
+    assert "ZeroDivisionError" in caplog.text
+    kafka.partitions[0].store(b"there")
+    assert await log.read(0, 0, timeout_s=ANSWER_S) is not None
+
+
+async def test_f69_read_when_its_task_is_cancelled_then_its_connection_is_not_used_again(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F69: an answer that still comes belongs to nobody, nor does its wait."""
+    kafka = FakeKafka()
+    kafka.partitions[0].store(b"there")
+    log = open_log(kafka)
+    await log.identity(timeout_s=ANSWER_S)
+    kafka.hangs = {(0, "Fetch")}
+    waiting = reading(log, 0, 0)
+    await asyncio.sleep(1)
+    (fetch,) = [task for task in asyncio.all_tasks() if task.get_name().startswith("fetch from")]
+    fetch.cancel()
+    with pytest.raises(LogUnavailable, match="died: it was cancelled"):
+        await waiting
+    kafka.hangs.clear()  # but what was asked before still hangs, on its connection
+    assert await log.read(0, 0, timeout_s=1) is not None
+
+
+async def test_read_when_the_leader_does_not_know_its_epoch_then_is_asked_without(
+    open_log: OpenLog,
+) -> None:
+    """A leader that cannot place the epoch of the batch before is no reason to wait for ever."""
+    kafka = FakeKafka()
+    kafka.partitions[0].store(b"a")
+    kafka.partitions[0].store(b"b")
+    kafka.knows_epochs = False
+    log = open_log(kafka)
+    assert await read_until(log, 0, 0, 2, bytes_max=1) == [(0, b"a"), (1, b"b")]
+
+
+async def test_read_when_its_time_is_up_then_none_only_if_the_leader_said_so(
+    open_log: OpenLog,
+) -> None:
+    """None means that nothing was there; that nobody answered is an error."""
+    kafka = FakeKafka()
+    log = open_log(kafka)
+    assert await log.read(0, 0, timeout_s=0.5) is None
+    kafka.hangs = {(0, "Fetch")}
+    await asyncio.sleep(10)
+    with pytest.raises(LogUnavailable, match="its leader has not answered"):
+        await log.read(1, 0, timeout_s=0.5)
+
+
+async def test_read_when_it_ends_then_nothing_of_it_is_left(open_log: OpenLog) -> None:
+    """Reads that were answered, cancelled or late are not waited for by anything."""
+    kafka = FakeKafka()
+    kafka.partitions[0].store(b"there")
+    log = open_log(kafka)
+    await log.read(0, 0, timeout_s=ANSWER_S)
+    await log.read(1, 0, timeout_s=1)
+    cancelled = reading(log, 2, 0)
+    await asyncio.sleep(0.5)
+    cancelled.cancel()
+    await asyncio.wait([cancelled])
+    assert log.statistics().pending_reads == 0
+    await asyncio.sleep(1)
+    kafka.asked.clear()
+    await asyncio.sleep(60)
+    assert kafka.asked == []

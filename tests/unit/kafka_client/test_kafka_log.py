@@ -1,0 +1,400 @@
+"""The log as a whole on a made-up cluster: whom it belongs to, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import (
+    AppendUncertain,
+    ConfigError,
+    InvalidArgument,
+    LogNotPermitted,
+    LogRecreated,
+    LogUnavailable,
+    TopicAbsent,
+)
+from rlmm.kafka_client.settings import TopicSettings
+from rlmm.kafka_messages.error_codes import Code
+from rlmm.kafka_messages.topics import Outcome
+from rlmm.log.protocol import Bounds
+from tests.conformance.log.under_test import read_until
+from tests.support.fake_kafka import TOPIC, FakeKafka
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from typing import Any
+
+    from rlmm.log.kafka.kafka_log import KafkaLog
+    from tests.unit.kafka_client.conftest import OpenLog
+
+ANSWER_S = 30.0
+CREATED = TopicSettings(name=TOPIC, is_created=True, num_partitions=3)
+
+
+def without_topic(code: int = Code.UNKNOWN_TOPIC_OR_PARTITION) -> FakeKafka:
+    """A cluster that says *code* of the topic."""
+    kafka = FakeKafka()
+    kafka.exists = False
+    kafka.topic_code = int(code)
+    return kafka
+
+
+async def test_log_when_opened_then_nothing_connects(open_log: OpenLog) -> None:
+    """Opening asks nobody anything."""
+    kafka = FakeKafka()
+    open_log(kafka)
+    await asyncio.sleep(60)
+    assert kafka.dials == []
+
+
+CALLS: dict[str, Callable[[KafkaLog], Coroutine[Any, Any, object]]] = {
+    "identity": lambda log: log.identity(timeout_s=ANSWER_S),
+    "bounds": lambda log: log.bounds([0], timeout_s=ANSWER_S),
+    "read": lambda log: log.read(0, 0, timeout_s=1),
+    "append": lambda log: log.append(0, b"a", timeout_s=ANSWER_S),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+async def test_f96_topic_when_surely_absent_then_the_first_call_creates_it(
+    open_log: OpenLog, call: Callable[[KafkaLog], Coroutine[Any, Any, object]]
+) -> None:
+    """Failure scenario F96: whatever is called first, as configured, and once."""
+    kafka = without_topic()
+    await call(open_log(kafka, topic=CREATED))
+    (request,) = kafka.created
+    assert request._partition_count == 3
+
+
+@pytest.mark.parametrize(
+    "code",
+    [Code.LEADER_NOT_AVAILABLE, Code.UNKNOWN_SERVER_ERROR, Code.INVALID_TOPIC_EXCEPTION],
+    ids=lambda code: code.name.lower(),
+)
+async def test_f96_topic_when_not_surely_absent_then_is_asked_for_again_and_not_created(
+    open_log: OpenLog, code: Code
+) -> None:
+    """Failure scenario F96: any other answer is retried."""
+    kafka = without_topic(code)
+    log = open_log(kafka, topic=CREATED)
+    with pytest.raises(LogUnavailable, match=rf"the topic is not there: {code.name}"):
+        await log.identity(timeout_s=3)
+    waiting = asyncio.create_task(log.identity(timeout_s=ANSWER_S))
+    await asyncio.sleep(5)
+    assert not waiting.done()
+    kafka.exists = True
+    assert (await waiting).topic_id == kafka.topic_id
+    assert kafka.created == []
+
+
+async def test_topic_when_the_cluster_is_another_than_expected_then_is_not_created_there(
+    open_log: OpenLog,
+) -> None:
+    """Where a wrong address was told nothing is made; where it was the right one it is."""
+    kafka = without_topic()
+    with pytest.raises(ConfigError, match=f"there is cluster {kafka.cluster_id}, not other"):
+        await open_log(kafka, topic=CREATED, cluster_id="other").identity(timeout_s=ANSWER_S)
+    assert kafka.created == []
+    log = open_log(kafka, topic=CREATED, cluster_id=kafka.cluster_id)
+    assert (await log.identity(timeout_s=ANSWER_S)).cluster_id == kafka.cluster_id
+
+
+async def test_topic_when_the_cluster_had_one_before_then_no_empty_one_takes_its_place(
+    open_log: OpenLog,
+) -> None:
+    """
+    Brokers would take an empty topic for an empty tier. Known from before, or seen by this log;
+    one that somebody else makes is followed where nothing is remembered of another.
+    """
+    kafka = without_topic()
+    known = open_log(kafka, known={kafka.cluster_id: {"old"}}, topic=CREATED)
+    kafka.exists = True
+    seen = open_log(kafka, topic=CREATED)
+    await seen.identity(timeout_s=ANSWER_S)
+    kafka.exists = False
+    for log in (known, seen):
+        with pytest.raises(TopicAbsent, match="was there before and is gone: brokers would take"):
+            await log.identity(timeout_s=ANSWER_S)
+    assert kafka.created == []
+    kafka.recreate()
+    kafka.exists = True
+    assert (await seen.identity(timeout_s=ANSWER_S)).topic_id == kafka.topic_id
+
+
+async def test_f6_topic_when_it_was_made_anew_and_is_empty_then_not_followed_until_it_is_rebuilt(
+    open_log: OpenLog,
+) -> None:
+    """
+    As long as snapshots of the lost one are there, also where its disk alone was lost, and not its
+    id; whoever has none of it follows it.
+    """
+    kafka = FakeKafka()
+    remembered = {kafka.cluster_id: {"lost"}}
+    log = open_log(kafka, known=remembered)
+    for lost in ("lost", str(kafka.topic_id)):
+        remembered[kafka.cluster_id] = {lost}
+        with pytest.raises(TopicAbsent, match=f"and empty, while snapshots of {lost} are here"):
+            await log.identity(timeout_s=ANSWER_S)
+    other = open_log(kafka, known={"other": {"lost"}})
+    assert (await other.identity(timeout_s=ANSWER_S)).topic_id == kafka.topic_id
+    kafka.partitions[1].store(b"rebuilt")
+    assert (await log.identity(timeout_s=ANSWER_S)).topic_id == kafka.topic_id
+
+
+async def test_f96_topic_when_another_created_it_meanwhile_then_that_is_success(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F96: "already exists" is what was wanted."""
+    kafka = without_topic()
+    kafka.creation = Outcome(Code.TOPIC_ALREADY_EXISTS, "exists")
+    log = open_log(kafka, topic=CREATED)
+    waiting = asyncio.create_task(log.identity(timeout_s=ANSWER_S))
+    await asyncio.sleep(1)
+    kafka.exists = True
+    assert (await waiting).partition_count == 3
+
+
+FOR_NOW: dict[str, tuple[Outcome, str]] = {
+    "controller moves": (Outcome(Code.NOT_CONTROLLER, None), r"NOT_CONTROLLER \(41\)"),
+    "brokers start": (
+        Outcome(Code.INVALID_REPLICATION_FACTOR, "only 1 broker(s) are registered."),
+        r"only 1 broker\(s\) are registered.: start that many brokers, or lower .*factor \(3\)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("outcome", "said"), FOR_NOW.values(), ids=FOR_NOW)
+async def test_f96_topic_when_the_creation_fails_for_now_then_is_tried_again(
+    open_log: OpenLog, outcome: Outcome, said: str
+) -> None:
+    """Failure scenario F96: what a cluster says that is just starting is no reason to give up."""
+    kafka = without_topic()
+    kafka.creation = outcome
+    log = open_log(kafka, topic=CREATED)
+    with pytest.raises(LogUnavailable, match=f"creating topic metadata: {said}"):
+        await log.identity(timeout_s=1)
+    waiting = asyncio.create_task(log.identity(timeout_s=ANSWER_S))
+    await asyncio.sleep(1)
+    kafka.creation = Outcome(Code.NONE, None)
+    assert (await waiting).partition_count == 3
+
+
+async def test_f96_topic_when_many_wait_for_its_creation_then_attempts_are_bounded(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F96: however many calls want the topic, one attempt a second is made."""
+    kafka = without_topic()
+    kafka.creation = Outcome(Code.NOT_CONTROLLER, None)
+    log = open_log(kafka, topic=CREATED)
+    calls = [log.read(at % 3, 0, timeout_s=10) for at in range(20)]
+    for outcome in await asyncio.gather(*calls, return_exceptions=True):
+        assert isinstance(outcome, LogUnavailable)
+        assert "creating topic metadata: NOT_CONTROLLER" in str(outcome)
+    assert 8 <= len(kafka.created) <= 15
+
+
+async def test_f96_topic_when_no_broker_has_registered_then_waits_for_one(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F96: a cluster so empty that it names no broker is asked again."""
+    kafka = without_topic()
+    kafka.unregistered = {0}
+    log = open_log(kafka, topic=CREATED)
+    with pytest.raises(LogUnavailable, match="the cluster names no broker"):
+        await log.identity(timeout_s=3)
+    waiting = asyncio.create_task(log.identity(timeout_s=ANSWER_S))
+    await asyncio.sleep(5)
+    kafka.unregistered.clear()
+    assert (await waiting).partition_count == 3
+
+
+FINAL: dict[str, tuple[Outcome, type[Exception], str]] = {
+    "impossible": (
+        Outcome(Code.POLICY_VIOLATION, "names begin with a letter"),
+        ConfigError,
+        "topic metadata cannot be created: names begin with a letter",
+    ),
+    "not permitted": (
+        Outcome(Code.TOPIC_AUTHORIZATION_FAILED, None),
+        LogNotPermitted,
+        "lacks the right to CREATE topics",
+    ),
+}
+
+
+@pytest.mark.parametrize(("outcome", "error", "said"), FINAL.values(), ids=FINAL)
+async def test_topic_when_it_can_never_be_created_then_says_why(
+    open_log: OpenLog, outcome: Outcome, error: type[Exception], said: str
+) -> None:
+    """What cannot help by waiting is told at once."""
+    kafka = without_topic()
+    kafka.creation = outcome
+    with pytest.raises(error, match=said):
+        await open_log(kafka, topic=CREATED).identity(timeout_s=ANSWER_S)
+    assert len(kafka.created) == 1
+
+
+async def test_f7_identity_when_the_count_is_another_then_nothing_is_bound(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F7: no call works on a topic that contradicts the configuration."""
+    kafka = FakeKafka(partitions=16)
+    log = open_log(kafka, topic=TopicSettings(name=TOPIC, num_partitions=50))
+    for call in CALLS.values():
+        with pytest.raises(ConfigError, match="has 16 partitions, the configuration says 50"):
+            await call(log)
+
+
+@pytest.mark.parametrize("partition", [-1, 3, 999])
+async def test_f61_partition_when_there_is_none_then_is_refused(
+    open_log: OpenLog, partition: int
+) -> None:
+    """Failure scenario F61: also by the first call, which learns the count only then."""
+    log = open_log(FakeKafka())
+    with pytest.raises(InvalidArgument, match=f"0 to 2, got {partition}"):
+        await log.read(partition, 0, timeout_s=ANSWER_S)
+
+
+async def test_f6_read_when_the_topic_is_created_anew_then_ends_and_the_next_identity_binds(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F6: reads that wait are told; whoever asks who it is goes on with that."""
+    kafka = FakeKafka()
+    log = open_log(kafka)
+    waiting = [asyncio.create_task(log.read(at, 0, timeout_s=ANSWER_S)) for at in range(3)]
+    await asyncio.sleep(1)
+    kafka.recreate(partitions=5)
+    kafka.partitions[4].store(b"new")
+    for read in waiting:
+        with pytest.raises(LogRecreated):
+            await read
+    assert (await log.identity(timeout_s=ANSWER_S)).partition_count == 5
+    assert await read_until(log, 4, 0, 1) == [(0, b"new")]
+
+
+async def test_f6_identity_when_it_finds_another_topic_first_then_waiting_reads_are_told(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F6: a read of the old topic never goes on in the new one."""
+    kafka = FakeKafka()
+    log = open_log(kafka, fetch_max_wait_ms=20_000)
+    waiting = asyncio.create_task(log.read(0, 0, timeout_s=ANSWER_S))
+    await asyncio.sleep(1)
+    kafka.hangs = {(0, "Fetch")}
+    kafka.recreate()
+    await log.identity(timeout_s=ANSWER_S)
+    with pytest.raises(LogRecreated):
+        await waiting
+
+
+async def test_f6_cluster_when_it_is_another_then_nothing_of_it_is_answered(
+    open_log: OpenLog,
+) -> None:
+    """Failure scenario F6: addresses that lead to another cluster by now are noticed."""
+    kafka = FakeKafka()
+    log = open_log(kafka)
+    await log.identity(timeout_s=ANSWER_S)
+    kafka.cluster_id = "another"
+    kafka.lead(0, -1)
+    with pytest.raises(LogRecreated, match="another cluster: its id was made-up-cluster"):
+        await log.read(0, 0, timeout_s=ANSWER_S)
+
+
+async def test_topic_when_hidden_later_then_reads_that_wait_are_told(open_log: OpenLog) -> None:
+    """Rights that are taken away end the reads that need them."""
+    kafka = FakeKafka()
+    log = open_log(kafka)
+    await log.identity(timeout_s=ANSWER_S)
+    kafka.exists, kafka.topic_code = False, int(Code.TOPIC_AUTHORIZATION_FAILED)
+    kafka.codes = {("Fetch", 0): Code.NOT_LEADER_OR_FOLLOWER}
+    with pytest.raises(LogNotPermitted, match="DESCRIBE the topic"):
+        await log.read(0, 0, timeout_s=ANSWER_S)
+
+
+async def test_close_when_calls_are_in_flight_then_each_ends_at_once(open_log: OpenLog) -> None:
+    """Reads and questions end closed; an append that was sent is uncertain."""
+    kafka = FakeKafka(partitions=3, brokers=3)
+    log = open_log(kafka)
+    await log.identity(timeout_s=ANSWER_S)
+    kafka.hangs = {(1, "Produce"), (0, "ListOffsets")}
+    kafka.lead(2, -1)
+    calls = {
+        "read": asyncio.create_task(log.read(0, 0, timeout_s=ANSWER_S)),
+        "bounds": asyncio.create_task(log.bounds([0], timeout_s=ANSWER_S)),
+        "sent": asyncio.create_task(log.append(1, b"a", timeout_s=ANSWER_S)),
+        "not sent": asyncio.create_task(log.append(2, b"a", timeout_s=ANSWER_S)),
+    }
+    await asyncio.sleep(1)
+    begin = asyncio.get_running_loop().time()
+    await log.close()
+    assert asyncio.get_running_loop().time() - begin < 0.1
+    ends = {name: call.exception() for name, call in calls.items()}
+    assert isinstance(ends.pop("sent"), AppendUncertain)
+    assert all(isinstance(end, LogUnavailable) for end in ends.values())
+    assert all("closed" in str(end) for end in ends.values())
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    for connections in kafka.connections.values():
+        assert not any(connection.is_open for connection in connections)
+
+
+async def test_close_when_a_deadline_passes_at_that_moment_then_all_the_same_all_ends(
+    open_log: OpenLog,
+) -> None:
+    """A call whose time is up in the instant of the close does not keep the log from closing."""
+    kafka = FakeKafka()
+    log = open_log(kafka)
+    await log.identity(timeout_s=ANSWER_S)
+
+    async def close_later() -> None:
+        await asyncio.sleep(1 - 5e-10)  # the same instant to the loop's clock, but first in line
+        await log.close()
+
+    closing = asyncio.create_task(close_later())
+    await asyncio.sleep(0)
+    reads = [asyncio.create_task(log.read(at, 0, timeout_s=1)) for at in range(3)]
+    await closing
+    for read in reads:
+        with pytest.raises(LogUnavailable, match="closed"):
+            await read
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_dangers_when_no_broker_has_registered_then_cannot_be_told(
+    open_log: OpenLog,
+) -> None:
+    """A cluster that names no broker is one that does not answer for now."""
+    kafka = FakeKafka()
+    kafka.unregistered = {0}
+    with pytest.raises(LogUnavailable, match="the cluster names no broker"):
+        await open_log(kafka).dangers(timeout_s=ANSWER_S)
+
+
+async def test_dangers_when_they_may_not_be_read_then_that_is_the_finding(
+    open_log: OpenLog,
+) -> None:
+    """Without DESCRIBE_CONFIGS the check says what it could not see."""
+    kafka = FakeKafka()
+    kafka.code_of_settings = int(Code.TOPIC_AUTHORIZATION_FAILED)
+    found = await open_log(kafka).dangers(timeout_s=ANSWER_S)
+    assert [danger.key for danger in found] == ["replication.factor", "settings"]
+
+
+async def test_statistics_when_things_happened_then_count_them(open_log: OpenLog) -> None:
+    """One frozen record says what happened and what waits."""
+    kafka = FakeKafka()
+    log = open_log(kafka)
+    kafka.partitions[0].store(b"event")
+    await log.read(0, 0, timeout_s=ANSWER_S)
+    waiting = asyncio.create_task(log.read(0, 1, timeout_s=ANSWER_S))
+    await asyncio.sleep(1)
+    found = log.statistics()
+    assert found.is_connected
+    assert (found.connect_attempts, found.connect_failures, found.fetch_deaths) == (1, 0, 0)
+    assert (found.pending_reads, found.pending_appends) == (1, 0)
+    assert found.fetch_requests >= 3
+    assert found.fetched_bytes == len(kafka.partitions[0].batches[0][2])
+    waiting.cancel()
+    assert await log.bounds([0], timeout_s=ANSWER_S) == {0: Bounds(0, 1)}

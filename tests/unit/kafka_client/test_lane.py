@@ -1,0 +1,347 @@
+"""The appends to one partition: what is stored, what is not, and what nobody can say."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import (
+    AppendRefused,
+    AppendUncertain,
+    LogNotPermitted,
+    LogRecreated,
+    LogUnavailable,
+)
+from rlmm.kafka_client.produce.partition_appends import Append, Lane
+from rlmm.kafka_messages.error_codes import Code
+from rlmm.kafka_messages.produce import Produced, ProducerId
+from rlmm.records.batch import Batch, walk
+from rlmm.records.records import Record
+
+if TYPE_CHECKING:
+    from rlmm.errors import LogError
+
+NOW_MS = 1_700_000_000_000
+
+
+def lane(batch_bytes_max: int = 10_000) -> Lane:
+    """The lane of partition 3, with a producer."""
+    made = Lane(3, batch_bytes_max)
+    made.producer = ProducerId(0, 77, 1)
+    return made
+
+
+def put(into: Lane, *values: bytes) -> list[Append]:
+    """Appends that wait."""
+    appends = [Append(value, asyncio.get_running_loop().create_future()) for value in values]
+    for append in appends:
+        into.put(append)
+    return appends
+
+
+def told(code: int = Code.NONE, base_offset: int = -1, reason: str | None = None) -> Produced:
+    """A broker's answer."""
+    return Produced(code, base_offset, reason, is_by_topic_id=True)
+
+
+def packed(into: Lane) -> Batch:
+    """The batch that is sent next."""
+    data = into.pack(NOW_MS)
+    assert data is not None
+    (batch,) = walk(data)
+    assert isinstance(batch, Batch)
+    return batch
+
+
+def sent(into: Lane) -> Batch:
+    """The batch that was sent just now."""
+    batch = packed(into)
+    into.sent()
+    return batch
+
+
+def error_of(append: Append) -> LogError:
+    """How an append has ended."""
+    error = append.offset.exception()
+    assert error is not None
+    return error  # type: ignore[return-value]
+
+
+async def test_batch_when_packed_then_is_numbered_for_its_producer() -> None:
+    """Values in order with null keys and the time of sending, numbers that go on."""
+    into = lane()
+    appends = put(into, b"a", b"b")
+    batch = sent(into)
+    assert (batch.producer_id, batch.producer_epoch, batch.base_sequence) == (77, 1, 0)
+    assert [value for _, value in batch.values()] == [b"a", b"b"]
+    assert batch.max_timestamp_ms == NOW_MS
+    assert into.answered(told(base_offset=40)) is None
+    assert [append.offset.result() for append in appends] == [40, 41]
+    put(into, b"c")
+    assert sent(into).base_sequence == 2
+
+
+async def test_batch_when_values_are_many_then_holds_what_fits() -> None:
+    """A batch stays below its limit; what finds no room waits for the next."""
+    into = lane(batch_bytes_max=1000)
+    put(into, *(b"x" * 300 for _ in range(5)))
+    assert packed(into).record_count == 2
+
+
+async def test_batch_when_an_attempt_had_no_answer_then_the_same_bytes_are_sent_again() -> None:
+    """Only the same bytes under the same number are recognised as a repetition."""
+    into = lane()
+    put(into, b"a")
+    first = into.pack(NOW_MS)
+    into.sent()
+    into.lost(LogUnavailable("cut off"))
+    put(into, b"b")
+    assert into.pack(NOW_MS + 5) == first
+    into.sent()
+    into.answered(told(base_offset=9))
+    assert packed(into).base_sequence == 1
+
+
+AGAIN = [
+    Code.NOT_LEADER_OR_FOLLOWER,
+    Code.NOT_ENOUGH_REPLICAS,
+    Code.UNKNOWN_TOPIC_OR_PARTITION,
+    Code.FENCED_LEADER_EPOCH,
+]
+
+
+@pytest.mark.parametrize("code", AGAIN, ids=lambda code: code.name.lower())
+async def test_append_when_surely_not_stored_then_waits_again_in_its_place(code: Code) -> None:
+    """A broker that did not take it leaves it as if it had never been sent."""
+    into = lane()
+    appends = put(into, b"a", b"b")
+    sent(into)
+    put(into, b"c")
+    assert isinstance(into.answered(told(code)), LogUnavailable)
+    assert not any(append.is_sent for append in appends)
+    batch = packed(into)
+    assert [value for _, value in batch.values()] == [b"a", b"b", b"c"]
+    assert batch.base_sequence == 0
+    assert isinstance(into.late(appends[0], 5), AppendRefused)
+
+
+UNCLEAR = [
+    Code.REQUEST_TIMED_OUT,
+    Code.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    Code.UNKNOWN_SERVER_ERROR,
+    Code.KAFKA_STORAGE_ERROR,
+]
+
+
+@pytest.mark.parametrize("code", UNCLEAR, ids=lambda code: code.name.lower())
+async def test_append_when_it_may_be_stored_then_is_uncertain_at_its_deadline(code: Code) -> None:
+    """After such an answer only a repetition could tell; a later refusal cannot."""
+    into = lane()
+    (append,) = put(into, b"a")
+    sent(into)
+    assert into.answered(told(code)) is not None
+    error = into.late(append, 5)
+    assert isinstance(error, AppendUncertain)
+    assert "partition 3: no answer to an append in 5 s" in str(error)
+    assert into.answered(told(Code.NOT_LEADER_OR_FOLLOWER)) is not None
+    assert isinstance(into.late(append, 5), AppendUncertain)
+
+
+async def test_append_when_the_answer_does_not_name_it_then_is_uncertain() -> None:
+    """An answer without the partition says nothing about it."""
+    into = lane()
+    (append,) = put(into, b"a")
+    sent(into)
+    assert into.answered(None) is not None
+    assert isinstance(into.late(append, 5), AppendUncertain)
+
+
+async def test_append_when_refused_for_good_then_its_writer_is_told_why() -> None:
+    """The broker's own reason reaches the writer; numbers are not used up."""
+    into = lane()
+    (append,) = put(into, b"a")
+    sent(into)
+    assert into.answered(told(Code.INVALID_RECORD, reason="no key")) is None
+    error = error_of(append)
+    assert isinstance(error, AppendRefused)
+    assert "INVALID_RECORD (87): no key" in str(error)
+    put(into, b"b")
+    assert packed(into).base_sequence == 0
+
+
+async def test_append_when_not_permitted_then_names_the_right() -> None:
+    """Missing rights are an error of their own."""
+    into = lane()
+    (append,) = put(into, b"a")
+    sent(into)
+    into.answered(told(Code.TOPIC_AUTHORIZATION_FAILED))
+    assert isinstance(error_of(append), LogNotPermitted)
+    assert "WRITE to the topic" in str(error_of(append))
+
+
+async def test_append_when_refused_after_an_attempt_without_answer_then_is_uncertain() -> None:
+    """The refusal speaks of the repetition only; the producer begins anew."""
+    into = lane()
+    (append,) = put(into, b"a")
+    sent(into)
+    into.lost(LogUnavailable("cut off"))
+    assert into.answered(told(Code.TOPIC_AUTHORIZATION_FAILED)) is None
+    assert isinstance(error_of(append), AppendUncertain)
+    assert into.producer is None
+
+
+async def test_batch_when_too_large_then_each_event_is_judged_alone() -> None:
+    """One event that is too large takes no other with it."""
+    into = lane()
+    small, large, other = put(into, b"a", b"L", b"b")
+    sent(into)
+    assert into.answered(told(Code.MESSAGE_TOO_LARGE)) is None
+    for offset, append in enumerate((small, large, other)):
+        assert [value for _, value in sent(into).values()] == [append.value]
+        code = Code.MESSAGE_TOO_LARGE if append is large else Code.NONE
+        into.answered(told(code, base_offset=offset))
+    assert isinstance(error_of(large), AppendRefused)
+    assert (small.offset.result(), other.offset.result()) == (0, 2)
+    put(into, b"c", b"d")
+    assert packed(into).record_count == 2
+
+
+async def test_append_when_the_broker_forgot_the_producer_then_is_numbered_anew() -> None:
+    """What was never stored goes under another producer id, from number 0 on."""
+    into = lane()
+    put(into, b"a")
+    sent(into)
+    into.answered(told(base_offset=0))
+    (append,) = put(into, b"b")
+    sent(into)
+    assert into.answered(told(Code.OUT_OF_ORDER_SEQUENCE_NUMBER)) is not None
+    assert into.producer is None
+    into.producer = ProducerId(0, 78, 0)
+    batch = sent(into)
+    assert (batch.producer_id, batch.base_sequence) == (78, 0)
+    into.answered(told(base_offset=1))
+    assert append.offset.result() == 1
+
+
+async def test_append_when_the_producer_was_lost_in_doubt_then_is_never_sent_anew() -> None:
+    """Under another number it could be stored twice."""
+    into = lane()
+    (append,) = put(into, b"a")
+    sent(into)
+    into.lost(LogUnavailable("cut off"))
+    assert into.answered(told(Code.UNKNOWN_PRODUCER_ID)) is None
+    assert isinstance(error_of(append), AppendUncertain)
+    assert not into.is_wanted()
+
+
+async def test_append_when_stored_at_a_forgotten_offset_then_is_uncertain() -> None:
+    """A duplicate that the broker cannot place is stored, but nobody knows where."""
+    into = lane()
+    (append,) = put(into, b"a")
+    sent(into)
+    assert into.answered(told(Code.DUPLICATE_SEQUENCE_NUMBER)) is None
+    assert "stored before" in str(error_of(append))
+
+
+async def test_f6_append_when_offsets_go_back_and_only_the_name_was_said_then_another_topic() -> (
+    None
+):
+    """Failure scenario F6: brokers that know no topic ids in appends give it away by the offset."""
+    into = lane()
+    put(into, b"a")
+    sent(into)
+    into.answered(told(base_offset=500))
+    (append,) = put(into, b"b")
+    sent(into)
+    assert into.answered(Produced(Code.NONE, 0, None, is_by_topic_id=False)) is None
+    assert isinstance(error_of(append), LogRecreated)
+
+
+async def test_append_when_offsets_go_back_in_the_same_topic_then_is_stored() -> None:
+    """An unclean election takes offsets back; where the topic's id was said, that is no other."""
+    into = lane()
+    put(into, b"a")
+    sent(into)
+    into.answered(told(base_offset=500))
+    (append,) = put(into, b"b")
+    sent(into)
+    into.answered(told(base_offset=7))
+    assert append.offset.result() == 7
+
+
+async def test_batch_when_nobody_waits_for_it_then_is_given_up_with_its_producer() -> None:
+    """Nothing is sent for nobody; its numbers may be used up, so another producer goes on."""
+    into = lane()
+    (append,) = put(into, b"a")
+    sent(into)
+    into.lost(LogUnavailable("cut off"))
+    append.offset.cancel()
+    assert not into.is_wanted()
+    assert (into.batch, into.producer) == (None, None)
+
+
+async def test_append_when_nobody_waits_for_it_then_is_not_sent() -> None:
+    """An append that was cancelled before it was sent never is."""
+    into = lane()
+    first, second = put(into, b"a", b"b")
+    first.offset.cancel()
+    assert [value for _, value in packed(into).values()] == [b"b"]
+    assert not second.offset.done()
+
+
+async def test_lane_when_it_fails_then_only_what_was_sent_is_uncertain() -> None:
+    """Closing tells appends that were surely not stored from those that may be."""
+    into = lane()
+    (first,) = put(into, b"a")
+    sent(into)
+    (second,) = put(into, b"b")
+    into.fail(LogUnavailable("the log is closed"))
+    assert isinstance(error_of(first), AppendUncertain)
+    assert isinstance(error_of(second), LogUnavailable)
+
+
+async def test_numbers_when_they_pass_the_largest_then_begin_at_zero() -> None:
+    """Kafka's numbers are 31 bits wide."""
+    into = lane()
+    into._sequence = 2**31 - 2
+    put(into, b"a", b"b", b"c")
+    assert sent(into).base_sequence == 2**31 - 2
+    into.answered(told(base_offset=0))
+    put(into, b"d")
+    assert packed(into).base_sequence == 1
+
+
+async def test_pack_when_whole_records_wait_then_they_are_sent_as_they_once_were() -> None:
+    """Key, time and headers, a value or none, beside an event that gets its time now."""
+    into = lane()
+    once = Record(44, 5, b"key", None, (("h", b"v"), ("n", None)))
+    loop = asyncio.get_running_loop()
+    appends = [
+        Append(b"", loop.create_future(), record=once),
+        Append(b"event", loop.create_future()),
+        Append(b"x", loop.create_future(), record=Record(0, -1, None, b"x")),
+    ]
+    for append in appends:
+        into.put(append)
+    records = list(packed(into).records())
+    assert records == [
+        once._replace(offset=0),
+        Record(1, NOW_MS, None, b"event"),
+        Record(2, -1, None, b"x"),
+    ]
+    assert appends[0].size >= len("keyhvn") + appends[1].size - len("event")
+
+
+async def test_pack_when_keys_and_headers_are_large_then_they_count() -> None:
+    """A batch is never larger than a broker takes."""
+    into = lane(10_000)
+    loop = asyncio.get_running_loop()
+    for number in range(4):
+        record = Record(0, number, bytes(2_000), b"v", (("n" * 2_000, bytes(2_000)),))
+        into.put(Append(b"v", loop.create_future(), record=record))
+    data = into.pack(NOW_MS)
+    assert data is not None
+    assert len(data) <= 10_000
+    assert len(list(next(iter(walk(data))).records())) == 1  # type: ignore[union-attr]

@@ -1,0 +1,74 @@
+"""Last stable offsets as a service beside the log asks for them."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from rlmm.errors import LogNotPermitted, LogUnavailable
+from rlmm.kafka_client.offsets.last_stable_offsets import LastStableOffsets
+from rlmm.kafka_messages.error_codes import Code
+from rlmm.log.new_ids import random_uuid
+from tests.support.fake_connections import FakeDialer
+from tests.support.fake_topics import FakeLog, FakeTopic, FakeTopics
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from rlmm.kafka_client.connections.connection import Dialer
+    from rlmm.kafka_client.settings import KafkaSettings
+
+
+@asynccontextmanager
+async def asking(kafka: FakeTopics) -> AsyncIterator[LastStableOffsets]:
+    """Somebody who asks a made-up cluster, as long as the block lasts."""
+
+    async def prepare(_: KafkaSettings) -> Dialer:
+        return cast("Dialer", FakeDialer(kafka))
+
+    offsets = LastStableOffsets(kafka.log_settings(), 10.0, prepare=prepare)
+    running = asyncio.create_task(offsets.run())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    yield offsets
+    running.cancel()
+    await asyncio.wait([running])
+    with pytest.raises(LogUnavailable, match="before the service runs"):
+        await offsets.last_stable_offset(kafka.partition("orders"))
+
+
+async def test_offset_when_the_leader_tells_it_then_is_below_what_is_only_replicated() -> None:
+    """Asked is as who reads committed only: an open transaction holds it back."""
+    kafka = FakeTopics(orders=FakeTopic([FakeLog(last_stable_offset=90)]))
+    async with asking(kafka) as offsets:
+        assert await offsets.last_stable_offset(kafka.partition("orders")) == 90
+
+
+async def test_offset_when_the_topic_is_another_one_by_now_then_is_not_known() -> None:
+    """A folder of a deleted topic says nothing about the one that has its name."""
+    kafka = FakeTopics(orders=FakeTopic([FakeLog()]))
+    async with asking(kafka) as offsets:
+        gone = replace(kafka.partition("orders"), topic_id=random_uuid())
+        with pytest.raises(LogUnavailable, match="no leader tells of"):
+            await offsets.last_stable_offset(gone)
+
+
+async def test_offset_when_the_leader_does_not_tell_it_then_is_not_known() -> None:
+    """A leader that has only just begun does not know it yet."""
+    kafka = FakeTopics(orders=FakeTopic([FakeLog(last_stable_offset=-1)]))
+    async with asking(kafka) as offsets:
+        with pytest.raises(LogUnavailable, match="no leader tells of"):
+            await offsets.last_stable_offset(kafka.partition("orders"))
+
+
+async def test_offset_when_we_may_not_describe_the_topic_then_an_operator_has_to_act() -> None:
+    """The right that is missing is named."""
+    topic = FakeTopic([FakeLog()], code=Code.TOPIC_AUTHORIZATION_FAILED)
+    kafka = FakeTopics(orders=topic)
+    async with asking(kafka) as offsets:
+        with pytest.raises(LogNotPermitted, match="DESCRIBE the topic"):
+            await offsets.last_stable_offset(kafka.partition("orders"))

@@ -1,0 +1,184 @@
+"""Connections that are lent: how many are made, and that one that is stuck holds up nobody."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from rlmm.errors import LogNotPermitted, LogUnavailable
+from rlmm.kafka_client.connections.pool import Pool
+from rlmm.kafka_client.connections.task_set import Crew
+from tests.support.fake_connections import FakeDialer
+from tests.support.fake_kafka import FakeKafka
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from rlmm.kafka_client.connections.connection import Connection
+    from tests.unit.kafka_client.conftest import OpenLog
+
+DIAL_S = 0.01
+ACK_S = 0.002
+EVENTS = 64
+
+
+@pytest.fixture
+async def kafka() -> FakeKafka:
+    """A cluster to which connecting takes ten milliseconds, as with TLS and a login."""
+    kafka = FakeKafka(partitions=50)
+    kafka.delays = {"dial": DIAL_S, "Produce": ACK_S}
+    return kafka
+
+
+@pytest.fixture
+async def pool(kafka: FakeKafka) -> AsyncIterator[Pool]:
+    """The connections to its only broker."""
+    crew, dialer = Crew(), FakeDialer(kafka)
+
+    async def dial() -> Connection:
+        return cast("Connection", await dialer.dial("broker-0", 9092, "producer"))
+
+    pool = Pool("broker 0", dial, crew, asyncio.get_running_loop().time)
+    yield pool
+    for connection in pool.close():
+        await connection.close()
+    await crew.close()
+
+
+def dialed(kafka: FakeKafka) -> int:
+    """How many connections were made for appends since this was asked last."""
+    count = sum(role == "producer" for _, _, role in kafka.dials)
+    kafka.dials.clear()
+    return count
+
+
+@pytest.mark.parametrize(("brokers", "most"), [(1, 6), (3, 12)], ids=["one", "three"])
+async def test_append_when_bursts_come_with_pauses_then_few_connections_are_made_and_kept(
+    open_log: OpenLog, kafka: FakeKafka, brokers: int, most: int
+) -> None:
+    """
+    A burst to all partitions goes over a few connections for each broker, and the next bursts go
+    over the same: they pay for at most one login more, in no more than the time of two.
+    """
+    loop = asyncio.get_running_loop()
+    spread = FakeKafka(partitions=50, brokers=brokers)
+    spread.delays = kafka.delays
+    log = open_log(spread)
+    await log.identity(timeout_s=30)
+
+    async def burst() -> tuple[int, float]:
+        begin_s = loop.time()
+        await asyncio.gather(*(log.append(at % 50, b"x", timeout_s=30) for at in range(EVENTS)))
+        took_s = loop.time() - begin_s
+        await asyncio.sleep(60)
+        return dialed(spread), took_s
+
+    made, _ = await burst()
+    assert made <= most
+    for _ in range(4):
+        made, took_s = await burst()
+        assert made <= 1
+        assert took_s <= 2 * DIAL_S + ACK_S
+
+
+async def test_borrow_when_one_comes_back_in_time_then_none_is_made(
+    kafka: FakeKafka, pool: Pool
+) -> None:
+    """Who waits for less time than a login takes costs the broker no login."""
+    lent = await pool.borrow()
+    assert dialed(kafka) == 1
+    waiting = [asyncio.create_task(pool.borrow()) for _ in range(2)]
+    await asyncio.sleep(DIAL_S / 2)
+    await pool.put_back(lent)
+    assert await waiting[0] is lent
+    await asyncio.sleep(DIAL_S / 4)
+    await pool.put_back(lent)
+    assert await waiting[1] is lent
+    await asyncio.sleep(1)
+    await pool.put_back(lent)
+    assert dialed(kafka) == 0
+
+
+async def test_f42_borrow_when_one_is_stuck_then_another_is_made_soon(
+    kafka: FakeKafka, pool: Pool
+) -> None:
+    """Failure scenario F42: an append without an answer holds up the others for a moment only."""
+    loop = asyncio.get_running_loop()
+    kafka.delays = {"dial": 5.0}
+    stuck = await pool.borrow()
+    kafka.delays = {"dial": DIAL_S}
+    begin_s = loop.time()
+    other = await pool.borrow()
+    assert other is not stuck
+    assert loop.time() - begin_s < 0.2
+    await pool.put_back(other)
+    await pool.put_back(stuck)
+
+
+async def test_borrow_when_cancelled_as_it_is_lent_one_then_the_next_gets_it(
+    kafka: FakeKafka, pool: Pool
+) -> None:
+    """A connection that reached nobody is not lost."""
+    lent = await pool.borrow()
+    gone, next_ = (asyncio.create_task(pool.borrow()) for _ in range(2))
+    await asyncio.sleep(0)
+    await pool.put_back(lent)
+    gone.cancel()
+    assert await next_ is lent
+    assert gone.cancelled()
+    assert dialed(kafka) == 1
+    await pool.put_back(lent)
+
+
+async def test_borrow_when_none_can_be_made_then_all_who_wait_are_told(
+    kafka: FakeKafka, pool: Pool
+) -> None:
+    """One attempt is made for all of them, and each gets an error of its own that says why."""
+    kafka.refuses = {0: LogNotPermitted("no such user")}
+    errors = await asyncio.gather(*(pool.borrow() for _ in range(3)), return_exceptions=True)
+    assert [str(error) for error in errors] == ["no such user"] * 3
+    assert {type(error) for error in errors} == {LogNotPermitted}
+    assert len(set(map(id, errors))) == 3
+    assert dialed(kafka) == 1
+
+
+async def test_borrow_when_the_only_one_broke_then_another_is_made(
+    kafka: FakeKafka, pool: Pool
+) -> None:
+    """Who waits for one that comes back broken gets a new one."""
+    lent = await pool.borrow()
+    waiting = asyncio.create_task(pool.borrow())
+    await asyncio.sleep(0)
+    lent.abort()
+    await pool.put_back(lent)
+    made = await waiting
+    assert made.is_open
+    assert made is not lent
+    await pool.put_back(made)
+    assert dialed(kafka) == 2
+
+
+async def test_put_back_when_idle_ones_were_closed_then_they_are_let_go(pool: Pool) -> None:
+    """What was not used for long, and closed for it, is not held on to behind those in use."""
+    unused, used = [await pool.borrow() for _ in range(2)]
+    await pool.put_back(unused)
+    await pool.put_back(used)
+    unused.abort()
+    await pool.put_back(await pool.borrow())
+    assert pool.close() == [used]
+    await used.close()
+
+
+async def test_close_when_one_is_being_made_then_it_is_closed_and_who_waits_is_told(
+    kafka: FakeKafka, pool: Pool
+) -> None:
+    """Of a broker that has left nothing stays open."""
+    waiting = asyncio.create_task(pool.borrow())
+    await asyncio.sleep(DIAL_S / 2)
+    assert pool.close() == []
+    with pytest.raises(LogUnavailable, match="broker 0 is gone"):
+        await waiting
+    await asyncio.sleep(DIAL_S)
+    assert [connection.is_open for connection in kafka.connections[0]] == [False]

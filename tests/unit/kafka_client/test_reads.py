@@ -1,0 +1,196 @@
+"""What an answer means to the read that waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+import pytest
+
+from rlmm.errors import LogDamaged, LogError, LogNotPermitted, LogUnavailable
+from rlmm.kafka_client.fetch.partition_reads import (
+    Again,
+    OutOfRange,
+    Read,
+    Trail,
+    answer,
+    truncated,
+)
+from rlmm.kafka_messages.error_codes import Code
+from rlmm.kafka_messages.fetch import Fetched, Wanted
+from rlmm.records.record_set import RecordSet
+from rlmm.records.writer import build_batch, records_of
+
+BATCH = build_batch(records_of([b"a", b"b"], 5), 5, leader_epoch=2)
+BROKEN = b"\xff" * 70
+
+
+def read_at(position: int, bytes_max: int = 100) -> Read:
+    """A read of partition 3."""
+    return Read(3, position, bytes_max, asyncio.get_running_loop().create_future())
+
+
+def fetched(data: bytes = b"", *, code: int = 0, next_offset: int = 7) -> Fetched:
+    """What a leader answers."""
+    return Fetched(3, code, next_offset, 0, memoryview(data))
+
+
+def trail() -> Trail:
+    """What is known of partition 3 at the begin: nothing."""
+    return Trail(asyncio.get_running_loop().time)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A code, and what it comes to."""
+
+    code: int
+    error: type[LogError] | None = None
+    is_stale: bool = False
+
+
+REFUSALS = {
+    "no right": Refusal(Code.TOPIC_AUTHORIZATION_FAILED, LogNotPermitted),
+    "damaged": Refusal(Code.CORRUPT_MESSAGE, LogDamaged),
+    "another leads": Refusal(Code.NOT_LEADER_OR_FOLLOWER, is_stale=True),
+    "an older epoch": Refusal(Code.UNKNOWN_LEADER_EPOCH, is_stale=True),
+    "a newer epoch": Refusal(Code.FENCED_LEADER_EPOCH, is_stale=True),
+    "an unknown topic": Refusal(Code.UNKNOWN_TOPIC_ID, is_stale=True),
+    "its disk": Refusal(Code.KAFKA_STORAGE_ERROR, is_stale=True),
+    "an unknown code": Refusal(999, is_stale=True),
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
+async def test_f68_answer_when_it_is_a_code_then_permanent_ones_end_the_read(
+    refusal: Refusal,
+) -> None:
+    """Failure scenario F68: missing rights and damage end a read, everything else is retried."""
+    judged = trail().judge(read_at(5), fetched(code=refusal.code), is_first=True)
+    if refusal.error is None:
+        assert isinstance(judged, Again)
+        assert isinstance(judged.trouble, LogUnavailable)
+        assert judged.is_stale == refusal.is_stale
+        assert f"{refusal.code}" in str(judged.trouble)
+    else:
+        assert isinstance(judged, refusal.error)
+
+
+async def test_answer_when_it_has_batches_then_they_are_handed_over_whole() -> None:
+    """The set ends with the last whole batch, and says where to go on."""
+    judged = trail().judge(read_at(6), fetched(BATCH + BATCH[:20]), is_first=True)
+    assert judged == RecordSet(3, BATCH, 7)
+
+
+async def test_answer_when_nothing_is_there_then_the_read_stands_at_the_tail() -> None:
+    """An empty answer at the end is an answer: there is nothing yet."""
+    known, read = trail(), read_at(7)
+    assert known.judge(read, fetched(), is_first=True) == Again(None)
+    assert known.tail == 7
+    assert read.is_answered
+
+
+async def test_answer_when_a_batch_does_not_fit_then_is_asked_for_as_large_as_it_is() -> None:
+    """A batch that came cut off is asked for whole, as far as a request can say it."""
+    known, read = trail(), read_at(5)
+    assert known.judge(read, fetched(BATCH[:30]), is_first=False) == Again(None)
+    assert (known.tail, read.is_answered) == (None, False)
+    assert known.wanted(read, 0).bytes_max == max(100, len(BATCH))
+    known.judge(read, fetched(BATCH[:8]), is_first=False)
+    assert known.wanted(read, 0).bytes_max == 200
+    assert known.wanted(read_at(5, 2**40), 0).bytes_max == 2**31 - 1
+
+
+async def test_answer_when_there_was_no_room_then_the_read_is_not_at_the_tail() -> None:
+    """Records that found no room in the answer are there; only who stood first would have them."""
+    known, read = trail(), read_at(5)
+    assert known.judge(read, fetched(next_offset=9), is_first=False) == Again(None)
+    assert (known.tail, read.is_answered) == (None, False)
+    assert known.judge(read, fetched(next_offset=9), is_first=True) == Again(None)
+    assert (known.tail, read.is_answered) == (5, True)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [(BROKEN, "claims a length"), (build_batch(records_of([b"a"], 2), 2), "up to 3 only")],
+    ids=["no batch", "batches below the position"],
+)
+async def test_answer_when_it_makes_no_progress_then_is_damage(data: bytes, said: str) -> None:
+    """What can be no batch, or leads backwards, is named with partition and offset."""
+    judged = trail().judge(read_at(5), fetched(data), is_first=True)
+    assert isinstance(judged, LogDamaged)
+    assert str(judged).startswith("partition 3 at offset 5: ")
+    assert said in str(judged)
+
+
+async def test_answer_when_damage_follows_good_batches_then_they_come_first() -> None:
+    """Good batches are handed over; the damage is met by the next read."""
+    assert trail().judge(read_at(5), fetched(BATCH + BROKEN), is_first=True) == RecordSet(
+        3, BATCH, 7
+    )
+
+
+async def test_epoch_when_a_batch_was_read_then_is_sent_with_the_position_behind_it() -> None:
+    """The leader can tell by it whether it has the same history; elsewhere it is not sent."""
+    known = trail()
+    known.judge(read_at(5), fetched(BATCH), is_first=True)
+    assert known.wanted(read_at(7), 4) == Wanted(3, 7, 100, 4, 2)
+    assert known.wanted(read_at(6), 4) == Wanted(3, 6, 100, 4, -1)
+    known.forget_epoch()
+    assert known.wanted(read_at(7), 4) == Wanted(3, 7, 100, 4, -1)
+
+
+async def test_answer_when_out_of_range_or_diverging_then_the_bounds_are_needed() -> None:
+    """Both lead to a question for the bounds, and remember which it was."""
+    read = read_at(5)
+    out = fetched(code=Code.OFFSET_OUT_OF_RANGE)
+    assert trail().judge(read, out, is_first=True) == OutOfRange(is_diverging=False)
+    diverging = Fetched(3, 0, 7, 0, memoryview(b""), is_diverging=True)
+    assert trail().judge(read, diverging, is_first=True) == OutOfRange(is_diverging=True)
+
+
+TRUNCATIONS = {
+    "below": (3, False, True),
+    "at the start": (4, False, False),
+    "at the end": (9, False, False),
+    "beyond": (10, False, True),
+    "within, but another history": (6, True, True),
+}
+
+
+@pytest.mark.parametrize(
+    ("position", "is_diverging", "is_truncated"), TRUNCATIONS.values(), ids=TRUNCATIONS
+)
+async def test_f66_position_when_compared_with_the_bounds_then_is_truncated_outside(
+    position: int, *, is_diverging: bool, is_truncated: bool
+) -> None:
+    """Failure scenario F66: the error carries the bounds; within them there is none."""
+    error = truncated(read_at(position), 4, 9, is_diverging=is_diverging)
+    assert (error is not None) == is_truncated
+    if error is not None:
+        assert (error.log_start, error.next_offset) == (4, 9)
+        assert f"partition 3: offset {position}" in str(error)
+
+
+async def test_answer_when_something_else_has_ended_the_read_then_nothing_happens() -> None:
+    """The first answer counts, and a cancelled read takes none."""
+    read = read_at(5)
+    answer(read, RecordSet(3, BATCH, 7))
+    answer(read, LogUnavailable("late"))
+    assert await read.answer == RecordSet(3, BATCH, 7)
+    cancelled = read_at(5)
+    cancelled.answer.cancel()
+    answer(cancelled, LogUnavailable("late"))
+    assert cancelled.answer.cancelled()
+
+
+async def test_trail_when_an_attempt_failed_then_nothing_is_believed_until_the_next_answer() -> (
+    None
+):
+    """Trouble is remembered and ends with an answer; the tail is not known meanwhile."""
+    known, read = trail(), read_at(7)
+    known.judge(read, fetched(), is_first=True)
+    assert known.failed(LogUnavailable("away")) == 0.1
+    assert (known.tail, str(known.trouble)) == (None, "away")
+    known.judge(read, fetched(), is_first=True)
+    assert (known.tail, known.trouble, known.backoff.remaining_s) == (7, None, 0)

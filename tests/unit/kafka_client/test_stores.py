@@ -1,0 +1,271 @@
+"""Java's key stores, read as its clients read them; and what is said of one that cannot be."""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import socket
+import ssl
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import trustme
+
+from rlmm.errors import ConfigError
+from rlmm.kafka_client.security.java_key_store import StoreUnreadable
+from rlmm.kafka_client.security.key_stores import is_store, read_store
+from rlmm.kafka_client.security.security import tls_context
+from rlmm.kafka_client.settings import Secret, SecurityProtocol, SecuritySettings
+from tests.support.java_stores import (
+    der_of,
+    hidden,
+    jks,
+    key_der,
+    key_entry,
+    p12,
+    trusted_entry,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+PASSWORD, KEY_PASSWORD = "changeit", "other"
+
+
+class Vouched:
+    """An authority, and a key that it vouches for."""
+
+    def __init__(self) -> None:
+        self.authority = trustme.CA()
+        self.issued = self.authority.issue_cert("localhost")
+        self.ca = der_of(self.authority.cert_pem.bytes())
+        self.own = der_of(self.issued.cert_chain_pems[0].bytes())
+        self.key = key_der(self.issued.private_key_pem.bytes())
+
+    def jks_keys(self, key_password: str = PASSWORD) -> bytes:
+        """A JKS store with the key."""
+        envelope = hidden(self.key, key_password)
+        return jks(key_entry("own", envelope, [self.own, self.ca]), password=PASSWORD)
+
+    def jks_trust(self) -> bytes:
+        """A JKS store with the authority."""
+        return jks(trusted_entry("ca", self.ca), password=PASSWORD)
+
+
+@pytest.fixture(scope="module")
+def vouched() -> Vouched:
+    """All keys of these tests."""
+    return Vouched()
+
+
+def test_jks_when_read_then_has_whom_it_trusts_with_the_password_or_without(
+    vouched: Vouched,
+) -> None:
+    """As in Java, where a password only checks that nobody has changed the store."""
+    for password in (PASSWORD, None):
+        found = read_store(vouched.jks_trust(), password, wants_key=False)
+        assert (found.trusted, found.key, found.chain) == ((vouched.ca,), None, ())
+
+
+@pytest.mark.parametrize("key_password", [None, KEY_PASSWORD])
+def test_jks_when_its_key_is_wanted_then_is_opened(
+    vouched: Vouched, key_password: str | None
+) -> None:
+    """By a password of its own, or by that of the store."""
+    content = vouched.jks_keys(key_password or PASSWORD)
+    found = read_store(content, PASSWORD, wants_key=True, key_password=key_password)
+    assert found.key == vouched.key
+    assert found.chain == (vouched.own, vouched.ca)
+    trust = read_store(content, PASSWORD, wants_key=False)
+    assert (trust.key, trust.trusted) == (None, (vouched.own,))
+
+
+def test_pkcs12_when_read_then_has_the_same(vouched: Vouched) -> None:
+    """Certificates alone, or a key with its chain; with a password, or without one."""
+    for password in (PASSWORD, None):
+        trust = read_store(p12(vouched.authority, None, password), password, wants_key=False)
+        assert (trust.trusted, trust.key) == ((vouched.ca,), None)
+        keys = read_store(
+            p12(vouched.authority, vouched.issued, password), password, wants_key=True
+        )
+        assert (keys.key, keys.chain) == (vouched.key, (vouched.own, vouched.ca))
+
+
+def test_form_when_a_file_is_looked_at_then_it_says_itself_what_it_is(vouched: Vouched) -> None:
+    """Names and types that a configuration gives may be wrong; Java does not go by them either."""
+    for content in (vouched.jks_trust(), vouched.jks_keys(), p12(vouched.authority)):
+        assert is_store(content)
+    assert not is_store(vouched.authority.cert_pem.bytes())
+    assert not is_store(b"")
+
+
+def changed(content: bytes, at: int, value: int) -> bytes:
+    """The same, with one byte that is another one."""
+    return content[:at] + bytes([value]) + content[at + 1 :]
+
+
+WRONG: dict[str, tuple[Callable[[Vouched], bytes], str | None, str]] = {
+    "password": (lambda it: it.jks_trust(), "wrong", "its password is another one, or it was ch"),
+    "changed": (lambda it: changed(it.jks_trust(), 40, 0), PASSWORD, "or it was changed"),
+    "cut off": (lambda it: it.jks_trust()[:60], None, "bytes are wanted at byte"),
+    "version": (lambda it: jks(password=PASSWORD, version=3), PASSWORD, "of version 3"),
+    "kind": (lambda _: jks(bytes(30), password=PASSWORD), PASSWORD, "an entry of kind 0"),
+    "key": (lambda it: it.jks_keys("another"), PASSWORD, "key is not opened by the password"),
+    "no password": (lambda it: it.jks_keys(), None, "key is not opened by the password"),
+    "other envelope": (
+        lambda it: jks(key_entry("own", b"\x30\x03\x30\x01\x05", [it.own]), password=PASSWORD),
+        PASSWORD,
+        "an element of kind 0x5 where one of 0x6",
+    ),
+    "jceks": (lambda _: b"\xce\xce\xce\xce" + bytes(40), PASSWORD, "is a JCEKS store"),
+    "pkcs12 password": (
+        lambda it: p12(it.authority, None, PASSWORD), "wrong", "its password is another one, or it",
+    ),
+    "pkcs12 garbage": (lambda _: b"\x30\x82garbage", None, "or it is no PKCS12 store"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("made", "password", "said"), WRONG.values(), ids=WRONG)
+def test_store_when_it_cannot_be_read_then_says_why_and_how_to_convert_it(
+    vouched: Vouched,
+    tmp_path: Path,
+    made: Callable[[Vouched], bytes],
+    password: str | None,
+    said: str,
+) -> None:
+    """One line with the key, the file and the way out; no password is in it."""
+    content = made(vouched)
+    with pytest.raises(StoreUnreadable, match=said):
+        read_store(content, password, wants_key=True)
+    file = tmp_path / "store"
+    file.write_bytes(content)
+    settings = SecuritySettings(
+        security_protocol=SecurityProtocol.SSL,
+        ssl_keystore_location=str(file),
+        ssl_keystore_password=None if password is None else Secret(password),
+    )
+    with pytest.raises(ConfigError, match=said) as caught:
+        tls_context(settings)
+    line = str(caught.value)
+    assert line.startswith(f"ssl.keystore.location: {file} cannot be read with")
+    assert "keytool -importkeystore" in line
+    assert "\n" not in line
+    assert password is None or password not in line
+
+
+def test_jks_when_any_byte_is_changed_or_missing_then_nothing_but_words_comes_of_it(
+    vouched: Vouched,
+) -> None:
+    """Lengths that lie lead nowhere; with the password every change is found."""
+    content = vouched.jks_keys()
+    for at in range(0, len(content), 7):
+        for broken in (changed(content, at, content[at] ^ 0xFF), content[:at]):
+            if not is_store(broken):
+                continue
+            with pytest.raises(StoreUnreadable):
+                read_store(broken, PASSWORD, wants_key=True)
+            with contextlib.suppress(StoreUnreadable):
+                read_store(broken, None, wants_key=True, key_password=PASSWORD)
+
+
+def test_pkcs12_when_its_reader_is_not_installed_then_says_so(
+    vouched: Vouched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the only form that needs it."""
+    content, real = p12(vouched.authority), builtins.__import__
+
+    def without(name: str, *rest: Any) -> Any:
+        if name.startswith("cryptography"):
+            raise ImportError(name)
+        return real(name, *rest)
+
+    for name in [name for name in sys.modules if name.startswith("cryptography.hazmat")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(StoreUnreadable, match="the package cryptography, which is not installed"):
+        read_store(content, None, wants_key=False)
+    assert read_store(vouched.jks_trust(), PASSWORD, wants_key=False).trusted == (vouched.ca,)
+
+
+def shaken(server: ssl.SSLContext, client: ssl.SSLContext) -> dict[str, Any]:
+    """Shake hands over a pair of sockets; the certificate that the server is shown."""
+    ours, theirs = socket.socketpair()
+    shown: list[Any] = []
+
+    def serve() -> None:
+        with server.wrap_socket(theirs, server_side=True) as secured:
+            shown.append(secured.getpeercert())
+            secured.recv(1)
+
+    serving = threading.Thread(target=serve)
+    serving.start()
+    with client.wrap_socket(ours, server_hostname="localhost") as secured:
+        secured.send(b"x")
+        serving.join()
+    return dict(shown[0])
+
+
+@pytest.mark.parametrize("form", ["jks", "pkcs12"])
+def test_stores_when_both_are_javas_then_hands_are_shaken(
+    vouched: Vouched, tmp_path: Path, form: str
+) -> None:
+    """The broker is trusted by the one, and we are shown by the other; no key touches a disk."""
+    server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    server.verify_mode = ssl.CERT_REQUIRED
+    vouched.authority.configure_trust(server)
+    vouched.authority.issue_cert("localhost").configure_cert(server)
+    if form == "jks":
+        trust, keys, key_password = (
+            vouched.jks_trust(),
+            vouched.jks_keys(KEY_PASSWORD),
+            KEY_PASSWORD,
+        )
+    else:
+        trust = p12(vouched.authority, None, PASSWORD)
+        keys, key_password = p12(vouched.authority, vouched.issued, PASSWORD), None
+    for name, content in (("trust", trust), ("keys", keys)):
+        (tmp_path / name).write_bytes(content)
+    settings = SecuritySettings(
+        security_protocol=SecurityProtocol.SSL,
+        ssl_truststore_location=str(tmp_path / "trust"),
+        ssl_truststore_password=Secret(PASSWORD),
+        ssl_keystore_location=str(tmp_path / "keys"),
+        ssl_keystore_password=Secret(PASSWORD),
+        ssl_key_password=None if key_password is None else Secret(key_password),
+    )
+    context = tls_context(settings)
+    assert context is not None
+    assert len(context.get_ca_certs()) == 1
+    names = [one for _, one in shaken(server, context)["subjectAltName"]]
+    assert names == ["localhost"]
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["keys", "trust"]
+
+
+def test_truststore_when_it_trusts_nobody_or_is_too_large_then_says_so(tmp_path: Path) -> None:
+    """An empty store would mean that nobody is trusted, or, in other hands, everybody."""
+    file = tmp_path / "trust.jks"
+    file.write_bytes(jks(password=PASSWORD))
+    settings = SecuritySettings(
+        security_protocol=SecurityProtocol.SSL, ssl_truststore_location=str(file)
+    )
+    with pytest.raises(ConfigError, match=r"ssl\.truststore\.location: .* holds no certificate$"):
+        tls_context(settings)
+    with file.open("r+b") as handle:
+        handle.truncate(17 * 1024 * 1024)
+    with pytest.raises(ConfigError, match="is too large for certificates"):
+        tls_context(settings)
+
+
+def test_keystore_when_it_has_no_key_then_says_so(vouched: Vouched, tmp_path: Path) -> None:
+    """A truststore that was named in its place."""
+    for name, content in (("a.jks", vouched.jks_trust()), ("a.p12", p12(vouched.authority))):
+        file = tmp_path / name
+        file.write_bytes(content)
+        settings = SecuritySettings(
+            security_protocol=SecurityProtocol.SSL, ssl_keystore_location=str(file)
+        )
+        with pytest.raises(ConfigError, match=r"holds no private key with its certificate$"):
+            tls_context(settings)

@@ -1,0 +1,312 @@
+"""A cluster asked about topics of users: whom, how often, and what is left out of the answer."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from rlmm.errors import LogNotPermitted, LogUnavailable, UnsupportedVersion
+from rlmm.kafka_client.admin.user_topics import UserTopics
+from rlmm.kafka_messages.error_codes import Code
+from rlmm.kafka_messages.metadata import (
+    EARLIEST,
+    LATEST,
+    LATEST_TIERED,
+    ListedOffset,
+    MetadataRequest,
+    TopicOffsetsRequest,
+)
+from rlmm.kafka_messages.topics import AlterTopicRequest, DescribeTopicsRequest, TopicSetting
+from rlmm.log.new_ids import random_uuid
+from rlmm.metadata.ids import TopicIdPartition
+from tests.support.fake_connections import FakeDialer
+from tests.support.fake_topics import FakeLog, FakeTopic, FakeTopics
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+    from rlmm.kafka_client.connections.connection import Dialer
+    from rlmm.kafka_messages.wire import Request
+
+TIMEOUT_S = 30.0
+
+
+@asynccontextmanager
+async def asking(kafka: FakeTopics) -> AsyncIterator[UserTopics]:
+    """Somebody who asks a made-up cluster."""
+    dialer = cast("Dialer", FakeDialer(kafka))
+    topics = UserTopics(kafka.log_settings(), dialer, TIMEOUT_S)
+    try:
+        yield topics
+    finally:
+        await topics.close()
+
+
+def ends(by_topic: Mapping[str, Sequence[int]]) -> TopicOffsetsRequest:
+    """Asks for the high watermarks."""
+    return TopicOffsetsRequest(by_topic, LATEST)
+
+
+def three_brokers() -> FakeTopics:
+    """Two topics whose partitions three brokers lead."""
+    return FakeTopics(
+        brokers=3,
+        a=FakeTopic([FakeLog(0), FakeLog(1), FakeLog(2)]),
+        b=FakeTopic([FakeLog(1, {LATEST: 7})]),
+    )
+
+
+def all_of(kafka: FakeTopics) -> list[TopicIdPartition]:
+    """Every partition of the cluster."""
+    return [
+        kafka.partition(name, number)
+        for name, topic in kafka.topics.items()
+        for number in range(len(topic.partitions))
+    ]
+
+
+async def test_leaders_when_asked_then_each_once_for_all_that_it_leads() -> None:
+    """One request to each leader, whatever the topics; who leads is asked before and behind it."""
+    kafka = three_brokers()
+    async with asking(kafka) as topics:
+        told = await topics.of_leaders(all_of(kafka), ends)
+    assert {str(one): end.offset for one, (end,) in told.items()} == {
+        str(one): 7 if one.topic == "b" else 100 for one in all_of(kafka)
+    }
+    asked = [
+        (broker, dict(request._partitions))
+        for broker, request in kafka.asked
+        if isinstance(request, TopicOffsetsRequest)
+    ]
+    assert sorted(asked) == [(0, {"a": [0]}), (1, {"a": [1], "b": [0]}), (2, {"a": [2]})]
+
+
+async def test_leaders_when_asked_several_things_then_in_order_and_all_or_nothing() -> None:
+    """
+    Each leader is asked on one connection, so answers are not older than those before them; a
+    partition that lacks one answer is asked for all of them again.
+    """
+    kafka = three_brokers()
+    codes = [Code.NONE, Code.OFFSET_NOT_AVAILABLE, Code.NONE, Code.NONE]
+
+    def fail_once(_: int, request: Request[Any]) -> None:
+        if isinstance(request, TopicOffsetsRequest):
+            kafka.codes["ListOffsets", 0] = codes.pop(0)
+
+    kafka.on_request = fail_once
+    wanted = [kafka.partition("a")]
+    async with asking(kafka) as topics:
+        told = await topics.of_leaders(
+            wanted, lambda partitions: TopicOffsetsRequest(partitions, EARLIEST), ends
+        )
+    assert told == {wanted[0]: (ListedOffset(Code.NONE, 0), ListedOffset(Code.NONE, 100))}
+    assert [one._end for one in kafka.requests(TopicOffsetsRequest)] == [EARLIEST, LATEST] * 2
+
+
+async def test_leaders_when_one_changes_then_the_new_one_is_asked() -> None:
+    """A broker that leads no more says so; the partitions that were told are not asked again."""
+    kafka = three_brokers()
+    held = kafka.topics["a"].partitions
+
+    def elect(broker: int, request: Request[Any]) -> None:
+        if isinstance(request, TopicOffsetsRequest) and broker == 2:
+            held[2].leader = 0
+
+    kafka.on_request = elect
+    async with asking(kafka) as topics:
+        told = await topics.of_leaders(all_of(kafka), ends)
+    assert len(told) == 4
+    again = kafka.requests(TopicOffsetsRequest)[-1]
+    assert again._partitions == {"a": [2]}
+
+
+async def test_leaders_when_one_is_away_then_its_partitions_are_left_out_in_time() -> None:
+    """Missing is unknown: what the others told is there, and nobody waits for ever."""
+    kafka = three_brokers()
+    kafka.down.add(2)
+    async with asking(kafka) as topics:
+        begin = asyncio.get_running_loop().time()
+        told = await topics.of_leaders(all_of(kafka), ends)
+        assert asyncio.get_running_loop().time() - begin < TIMEOUT_S
+    assert all_of(kafka)[2] not in told
+    assert len(told) == 3
+
+
+async def test_leaders_when_one_hangs_then_its_partitions_are_left_out_at_the_deadline() -> None:
+    """A broker that takes the question and never answers costs the time that was given."""
+    kafka = three_brokers()
+    kafka.hangs.add((2, "ListOffsets"))
+    async with asking(kafka) as topics:
+        begin = asyncio.get_running_loop().time()
+        told = await topics.of_leaders(all_of(kafka), ends)
+        assert asyncio.get_running_loop().time() - begin == pytest.approx(TIMEOUT_S, abs=0.5)
+    assert len(told) == 3
+
+
+async def test_leaders_when_a_partition_has_none_then_is_left_out() -> None:
+    """Nobody can be asked about it, and nobody else's end is told in its place."""
+    kafka = three_brokers()
+    kafka.topics["b"].partitions[0].leader = -1
+    async with asking(kafka) as topics:
+        told = await topics.of_leaders(all_of(kafka), ends)
+    assert kafka.partition("b") not in told
+    assert len(told) == 3
+
+
+@pytest.mark.parametrize("is_before", [True, False], ids=["before", "while it is asked"])
+async def test_topic_when_another_one_has_its_name_then_nothing_is_told(is_before: bool) -> None:
+    """Offsets are asked by name: those of a topic that was made anew are not the old one's."""
+    kafka = three_brokers()
+    wanted = all_of(kafka)
+
+    def recreate(_: int, request: Request[Any]) -> None:
+        if isinstance(request, TopicOffsetsRequest):
+            kafka.topics["b"].topic_id = random_uuid()
+
+    if is_before:
+        kafka.topics["b"].topic_id = random_uuid()
+    else:
+        kafka.on_request = recreate
+    async with asking(kafka) as topics:
+        told = await topics.of_leaders(wanted, ends)
+    assert {one.topic for one in told} == {"a"}
+
+
+async def test_topic_when_it_is_gone_then_is_left_out() -> None:
+    """One that was deleted is no error: the others are told."""
+    kafka = three_brokers()
+    gone = TopicIdPartition(random_uuid(), "gone", 0)
+    async with asking(kafka) as topics:
+        told = await topics.of_leaders([gone, *all_of(kafka)], ends)
+    assert set(told) == set(all_of(kafka))
+
+
+DENIALS = {"of the leader": ("ListOffsets", 0), "of the cluster": ("", 0)}
+
+
+@pytest.mark.parametrize(("request_", "number"), DENIALS.values(), ids=DENIALS)
+async def test_leaders_when_a_right_is_missing_then_says_so_at_once(
+    request_: str, number: int
+) -> None:
+    """Half of an answer would look like a whole one; waiting brings no rights."""
+    kafka = three_brokers()
+    if request_:
+        kafka.codes[request_, number] = Code.TOPIC_AUTHORIZATION_FAILED
+    else:
+        kafka.topics["a"].code = Code.TOPIC_AUTHORIZATION_FAILED
+    async with asking(kafka) as topics:
+        with pytest.raises(LogNotPermitted, match="DESCRIBE the topic"):
+            await topics.of_leaders(all_of(kafka), ends)
+
+
+OLD = {"by its versions": (8, Code.NONE), "by its answer": (9, Code.UNSUPPORTED_VERSION)}
+
+
+@pytest.mark.parametrize(("version", "code"), OLD.values(), ids=OLD)
+async def test_leaders_when_one_is_too_old_then_says_so(version: int, code: int) -> None:
+    """A question that a broker does not know is not asked again and again."""
+    kafka = three_brokers()
+    kafka.offsets_version_max = version
+    kafka.codes["ListOffsets", 0] = code
+    async with asking(kafka) as topics:
+        with pytest.raises(UnsupportedVersion):
+            await topics.of_leaders(
+                all_of(kafka), lambda wanted: TopicOffsetsRequest(wanted, LATEST_TIERED)
+            )
+
+
+async def test_brokers_when_one_is_too_old_then_it_is_named() -> None:
+    """Every broker is asked for nothing: any of them may lead tomorrow."""
+    kafka = three_brokers()
+    async with asking(kafka) as topics:
+        assert await topics.why_too_old(TopicOffsetsRequest({}, LATEST_TIERED)) == ""
+        assert {broker for broker, one in kafka.asked if isinstance(one, TopicOffsetsRequest)} == {
+            0,
+            1,
+            2,
+        }
+        kafka.offsets_version_max = 8
+        why = await topics.why_too_old(TopicOffsetsRequest({}, LATEST_TIERED))
+        assert why.startswith("broker 0: ")
+        assert await topics.why_too_old(TopicOffsetsRequest({}, EARLIEST)) == ""
+
+
+async def test_cluster_when_nobody_answers_then_says_so_in_time() -> None:
+    """The last thing that was wrong is told with the request and the time that was given."""
+    kafka = three_brokers()
+    kafka.down.update(kafka.brokers)
+    async with asking(kafka) as topics:
+        begin = asyncio.get_running_loop().time()
+        with pytest.raises(LogUnavailable, match=r"Metadata .* in 30 s: .*nobody listens there"):
+            await topics.of_leaders(all_of(kafka), ends)
+        assert asyncio.get_running_loop().time() - begin == TIMEOUT_S
+
+
+async def test_cluster_when_one_broker_hangs_then_another_is_asked() -> None:
+    """What every broker knows does not wait for one that is stuck."""
+    kafka = three_brokers()
+    async with asking(kafka) as topics:
+        await topics.metadata([])
+        first = kafka.requests(MetadataRequest)
+        assert first
+        for broker in (0, 1):
+            kafka.hangs.add((broker, "DescribeConfigs"))
+        found = await topics.settings(["a"], ["retention.ms"])
+    assert found == {"a": {"retention.ms": TopicSetting("604800000", is_default=True)}}
+
+
+async def test_settings_when_topics_are_many_then_are_asked_in_parts() -> None:
+    """An answer stays small; topics that are gone are left out."""
+    kafka = FakeTopics()
+    kafka.topics = {f"t{number}": FakeTopic([]) for number in range(1001)}
+    async with asking(kafka) as topics:
+        found = await topics.settings([*kafka.topics, "gone"], ["retention.ms"])
+    assert set(found) == set(kafka.topics)
+    assert [len(one._topics) for one in kafka.requests(DescribeTopicsRequest)] == [500, 500, 2]
+
+
+async def test_settings_when_a_right_is_missing_then_says_so() -> None:
+    """A topic whose settings nobody may read is not one without any."""
+    kafka = FakeTopics(a=FakeTopic([], code_of_settings=Code.TOPIC_AUTHORIZATION_FAILED))
+    async with asking(kafka) as topics:
+        with pytest.raises(LogNotPermitted, match=r"settings of topic a.*DESCRIBE_CONFIGS"):
+            await topics.settings(["a"], None)
+
+
+async def test_change_when_its_answer_is_lost_then_is_not_sent_again() -> None:
+    """Whether it was made nobody knows: who asked looks, or asks again."""
+    kafka = FakeTopics(a=FakeTopic([]))
+    kafka.lost_answers.add(-1)
+    async with asking(kafka) as topics:
+        with pytest.raises(LogUnavailable, match="cut the connection"):
+            await topics.alter(AlterTopicRequest("a", {"retention.ms": "-1"}))
+    assert len(kafka.requests(AlterTopicRequest)) == 1
+    assert kafka.topics["a"].settings == {"retention.ms": "-1"}
+
+
+async def test_change_when_brokers_are_away_at_first_then_is_sent_once_one_is_there() -> None:
+    """Before it is sent nothing is lost: brokers are tried as long as there is time."""
+    kafka = three_brokers()
+    async with asking(kafka) as topics:
+        await topics.metadata([])
+        for broker in (0, 1, 2):
+            kafka.stop(broker)
+        changing = asyncio.create_task(topics.alter(AlterTopicRequest("a", {"x": "y"})))
+        await asyncio.sleep(5)
+        assert not kafka.requests(AlterTopicRequest)
+        kafka.down.clear()
+        assert (await changing).code == Code.NONE
+    assert len(kafka.requests(AlterTopicRequest)) == 1
+
+
+async def test_offsets_when_the_answer_lacks_a_partition_then_it_is_left_out() -> None:
+    """What an answer does not name is not known; a code stands for no offset."""
+    kafka = three_brokers()
+    kafka.codes["ListOffsets", 2] = Code.OFFSET_NOT_AVAILABLE
+    async with asking(kafka) as topics:
+        told = await topics.of_leaders(all_of(kafka), ends)
+    assert set(told.values()) == {(ListedOffset(Code.NONE, 100),), (ListedOffset(Code.NONE, 7),)}
+    assert len(told) == 3

@@ -1,0 +1,235 @@
+"""Scenario files: what is taken, and how bad ones are refused."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from rlmm.cli.main import cli
+from rlmm.errors import ConfigError
+from rlmm.metadata.outcomes import Level
+from rlmm_conformance.corpus import load_corpus, load_packaged, parse_corpus
+from rlmm_conformance.steps import (
+    Add,
+    Op,
+    PartitionCall,
+    Update,
+    parse_operation,
+    request_of,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rlmm_conformance.fields import Json
+
+ADD: dict[str, Json] = {
+    "op": "add", "id": "a", "start": 0, "end": 9, "epochs": {"0": 0}, "expect": "applied",
+}  # fmt: skip
+GET: dict[str, Json] = {"op": "get", "epoch": 0, "offset": 5, "expect": None}
+
+
+def file_of(*steps: Json, **changes: Json) -> list[Json]:
+    """The content of a file with one scenario at store level."""
+    entry: dict[str, Json] = {"name": "one", "level": "store", "source": "derived"}
+    return [entry | {"steps": list(steps)} | changes]
+
+
+def without(step: dict[str, Json], key: str) -> dict[str, Json]:
+    """*step* less one key."""
+    return {name: value for name, value in step.items() if name != key}
+
+
+BAD_FILES: dict[str, tuple[str, str]] = {
+    "not JSON": ("{", "not JSON"),
+    "not a list": ("{}", "list of scenarios"),
+    "no scenario": ("[]", "no scenario"),
+    "NaN": ("[NaN]", "NaN"),
+    "key twice": ('[{"name": "one", "name": "two"}]', "'name' stands twice"),
+    "too deep": ("[" * 100_000, "not JSON"),
+    "number too long": ("1" * 5_000, "not JSON"),
+}
+"""Text of a file -> what the message says beside the file."""
+
+BAD_SCENARIOS: dict[str, tuple[Json, str]] = {
+    "not an object": ([1], "scenario 1: "),
+    "no name": ([{"level": "store", "steps": [GET]}], "scenario 1: misses 'name'"),
+    "name with line feed": (file_of(GET, name="a\nb"), "scenario 1: 'name'"),
+    "no level": ([{"name": "one", "steps": [GET]}], "'one': misses 'level'"),
+    "unknown level": (file_of(GET, level="shelf"), "'one': 'level'"),
+    "level of wrong type": (file_of(GET, level=["store"]), "'one': 'level'"),
+    "no steps": ([{"name": "one", "level": "store"}], "'one': misses 'steps'"),
+    "empty steps": (file_of(), "'one': has no steps"),
+    "steps of wrong type": (file_of(GET, steps={}), "'one': 'steps' must be a list"),
+    "unknown field": (file_of(GET, colour="red"), "'one': a scenario has no field 'colour'"),
+    "initialized of wrong type": (file_of(GET, level="cache", initialized=1), "'initialized'"),
+    "quirk of wrong type": (file_of(GET, quirk=5), "'one': 'quirk'"),
+    "name twice": (file_of(GET) * 2, "'one': the name stands twice"),
+}
+"""Content of a file -> what the message says beside the file."""
+
+BAD_STEPS: dict[str, tuple[Json, str]] = {
+    "not an object": ("get", "'step' must be an object"),
+    "no op": ({"expect": None}, "names no 'op'"),
+    "unknown op": (GET | {"op": "fetch"}, "unknown op 'fetch'"),
+    "op of wrong type": (GET | {"op": ["get"]}, "unknown op"),
+    "missing argument": (without(GET, "offset"), "(get): op 'get' misses argument 'offset'"),
+    "unknown field": (GET | {"colour": 1}, "(get): op 'get' has no field 'colour'"),
+    "no expect": (without(GET, "expect"), "(get): misses 'expect'"),
+    "unknown error kind": (GET | {"expect": {"error": "bang"}}, "'error' must be one of"),
+    "expect of wrong type": (GET | {"expect": 5}, "(get): 'expect'"),
+    "expect_fixed of wrong type": (GET | {"expect_fixed": 5}, "(get): 'expect'"),
+    "epoch as text": (GET | {"epoch": "0"}, "'epoch' must be a 32-bit integer"),
+    "epoch as bool": (GET | {"epoch": True}, "'epoch' must be a 32-bit integer"),
+    "epoch too large": (GET | {"epoch": 2**31}, "'epoch' must be a 32-bit integer"),
+    "offset as float": (GET | {"offset": 5.0}, "'offset' must be a 64-bit integer"),
+    "offset too large": (GET | {"offset": 2**63}, "'offset' must be a 64-bit integer"),
+    "tp of wrong type": (GET | {"tp": 0}, "'tp' must be"),
+    "id empty": (ADD | {"id": ""}, "(add): 'id'"),
+    "unknown state": (ADD | {"state": "COPIED"}, "(add): 'state' must be one of"),
+    "state of another kind": (ADD | {"state": "DELETE_PARTITION_MARKED"}, "(add): 'state'"),
+    "unknown partition state": (
+        {"op": "partition_delete", "state": "COPY_SEGMENT_STARTED", "expect": "applied"},
+        "(partition_delete): 'state' must be one of",
+    ),
+    "epochs of wrong type": (ADD | {"epochs": [0]}, "(add): 'epochs'"),
+    "epoch key not decimal": (ADD | {"epochs": {"01": 0}}, "decimal text"),
+    "epoch key too large": (ADD | {"epochs": {"2147483648": 0}}, "'epochs key'"),
+    "epoch offset of wrong type": (ADD | {"epochs": {"0": "0"}}, "'epochs.0'"),
+    "custom not hex": (ADD | {"custom": "0g"}, "'custom' must be hex text"),
+    "txn_empty as number": (ADD | {"txn_empty": 0}, "'txn_empty' must be true or false"),
+    "null with a field": ({"op": "add", "null": True, "id": "a", "expect": "applied"}, "alone"),
+    "null for another op": (GET | {"null": True}, "op 'get' has no field 'null'"),
+    "null as number": (ADD | {"null": 1}, "'null' must be true or false"),
+}
+"""The second step of a scenario -> what the message says beside file, scenario and step."""
+
+
+def refusal(path: Path, content: str) -> str:
+    """The message with which *content* is refused; the command must say the same, in one line."""
+    path.write_text(content, "utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load_corpus(path)
+    message = " ".join(str(caught.value).split())
+    result = CliRunner().invoke(cli, ["conformance", "run", "--vectors", str(path)])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"rlmm: config: {message}\n"
+    return message
+
+
+@pytest.mark.parametrize(("content", "says"), BAD_FILES.values(), ids=BAD_FILES)
+def test_file_when_it_is_no_list_of_scenarios_is_refused(
+    tmp_path: Path, content: str, says: str
+) -> None:
+    """One line names the file, the command ends with 2, and nothing is printed as a result."""
+    message = refusal(tmp_path / "bad.json", content)
+    assert message.startswith(f"{tmp_path}/bad.json: ")
+    assert says in message
+
+
+@pytest.mark.parametrize(("content", "says"), BAD_SCENARIOS.values(), ids=BAD_SCENARIOS)
+def test_scenario_when_it_is_not_of_the_format_is_refused(
+    tmp_path: Path, content: Json, says: str
+) -> None:
+    """One line names the file and the scenario, by its name as soon as it has one."""
+    message = refusal(tmp_path / "bad.json", json.dumps(content))
+    assert message.startswith(f"{tmp_path}/bad.json: scenario ")
+    assert says in message
+
+
+@pytest.mark.parametrize(("step", "says"), BAD_STEPS.values(), ids=BAD_STEPS)
+def test_step_when_it_is_not_of_the_format_is_refused(
+    tmp_path: Path, step: Json, says: str
+) -> None:
+    """One line names the file, the scenario and the number of the step."""
+    message = refusal(tmp_path / "bad.json", json.dumps(file_of(ADD, step)))
+    assert message.startswith(f"{tmp_path}/bad.json: scenario 'one': step 2")
+    assert says in message
+
+
+@pytest.mark.parametrize("op", ["load", "clear", "partition_delete", "partition_state"])
+def test_step_when_it_needs_the_store_is_refused_at_cache_level(op: str) -> None:
+    """Loading, clearing and deleting partitions exist at store level only."""
+    with pytest.raises(ConfigError, match=f"'one': step 1 .*'{op}' exists at store level only"):
+        parse_corpus("f", file_of({"op": op, "expect": "ok"}, level="cache"))
+
+
+def test_tp_when_named_at_cache_level_is_refused() -> None:
+    """A cache holds one user partition, which has no name."""
+    with pytest.raises(ConfigError, match="op 'get' has no field 'tp'"):
+        parse_corpus("f", file_of(GET | {"tp": "tp1"}, level="cache"))
+
+
+def test_file_when_it_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    """A missing file, a folder and bytes that are no text end with 2 and one line."""
+    (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
+    for name in ("missing.json", "", "bytes.json"):
+        path = tmp_path / name
+        result = CliRunner().invoke(cli, ["conformance", "run", "--vectors", str(path)])
+        assert result.exit_code == 2
+        assert result.stderr.startswith(f"rlmm: config: {path}: ")
+        assert result.stderr.count("\n") == 1
+
+
+def test_scenario_when_initialized_is_not_said_starts_without() -> None:
+    """A cache starts uninitialised unless the scenario says otherwise."""
+    entry = file_of(GET, level="cache")
+    assert not parse_corpus("f", entry).scenarios[0].initialized
+
+
+def test_step_when_defaults_are_left_out_gets_them() -> None:
+    """A short step means the same as one with every default written out."""
+    short = parse_operation(without(ADD, "expect"), Level.STORE)
+    assert request_of(short, Level.STORE) == {
+        "op": "add", "tp": "tp0", "id": "a", "start": 0, "end": 9, "epochs": {"0": 0},
+        "state": "COPY_SEGMENT_STARTED", "size": 1_048_576, "broker": 0, "event_ts": 0,
+        "max_ts": -1, "custom": None, "txn_empty": False,
+    }  # fmt: skip
+
+
+def test_step_when_null_means_a_null_argument() -> None:
+    """Add and update may pass a null argument, in any user partition."""
+    assert parse_operation({"op": "add", "null": True}, Level.CACHE) == Add("tp0", None)
+    step: dict[str, Json] = {"op": "update", "null": True, "tp": "x"}
+    assert parse_operation(step, Level.STORE) == Update("x", None)
+
+
+def test_operation_when_sent_and_read_again_is_the_same() -> None:
+    """Every operation of the packaged corpus survives the way over a pipe."""
+    for scenario in load_packaged().scenarios:
+        for step in scenario.steps:
+            request = request_of(step.operation, scenario.level)
+            assert parse_operation(request, scenario.level) == step.operation
+
+
+def test_operations_when_no_file_uses_them_are_still_taken() -> None:
+    """Operations and kinds of error that the packaged corpus never combines are of the format."""
+    steps: list[Json] = [
+        {"op": "epoch_state", "epoch": -1, "tp": "other", "expect": {"error": "not_ready"}},
+        {"op": "clear", "expect": {"error": "illegal_state"}},
+        {"op": "partition_state", "expect": {"error": "null_argument"}},
+        {"op": "update", "null": True, "expect": {"error": "null_pointer"}},
+        {"op": "list_epoch", "epoch": 0, "expect": ["a", ["b", "c"], "d"], "expect_fixed": []},
+    ]
+    scenario = parse_corpus("f", file_of(*steps)).scenarios[0]
+    assert [step.number for step in scenario.steps] == [1, 2, 3, 4, 5]
+    assert scenario.steps[1].operation == PartitionCall(Op.CLEAR, "tp0")
+    assert scenario.steps[4].expected == []
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        pytest.param({"notes": "two\nlines and a\ttab"}, id="notes of several lines"),
+        pytest.param({"notes": ""}, id="empty notes"),
+        pytest.param({"quirk": True}, id="quirk as a mere mark"),
+        pytest.param({"source": None}, id="null source"),
+        pytest.param({"initialized": False}, id="initialized at store level"),
+    ],
+)
+def test_scenario_when_written_for_readers_too_is_taken(extra: dict[str, Json]) -> None:
+    """What no answer depends on is nobody's reason to refuse a scenario."""
+    assert len(parse_corpus("file.json", file_of(GET, **extra)).scenarios) == 1

@@ -1,0 +1,99 @@
+"""The record file and the JSON form of events: what is taken and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlmm.errors import ConfigError, EngineFailed, InvalidArgument
+from rlmm_conformance.event_forms import event_form, event_of
+from rlmm_conformance.fields import FieldError, Json
+from rlmm_conformance.model_engine import ModelEngine
+from rlmm_conformance.python_engine import PythonEngine
+from rlmm_conformance.record_vectors import (
+    GoldenRecord,
+    load_record_vectors,
+    parse_record_vectors,
+)
+from rlmm_conformance.runner import partitioner_checks, record_checks
+
+VECTORS = load_record_vectors()
+UPDATE = next(golden.event for golden in VECTORS.golden if golden.name == "update_finish")
+EMPTY: dict[str, Json] = {
+    "format": 1, "golden": [], "tolerance": [], "unpublishable": [], "partitioner": [],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("golden", VECTORS.golden, ids=lambda golden: str(golden.name))
+def test_event_when_read_from_json_and_written_again_is_the_same(golden: GoldenRecord) -> None:
+    """Every golden event survives the way through the classes of events."""
+    assert event_form(event_of(golden.event)) == golden.event
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "song"},
+        {"kind": None},
+        {"state": "GONE"},
+        {"broker": "1"},
+        {"broker": True},
+        {"topic": None},
+        {"topic_id": "0"},
+        {"colour": "red"},
+    ],
+    ids=repr,
+)
+def test_event_when_not_of_the_form_is_refused(change: dict[str, Json]) -> None:
+    """An event is an object of exactly its keys, each of its type."""
+    with pytest.raises(FieldError):
+        event_of(UPDATE | change)
+
+
+@pytest.mark.parametrize(
+    "change", [{"broker": 2**31}, {"event_ts": -(2**63) - 1}, {"segment_id": "00"}], ids=repr
+)
+def test_event_when_it_cannot_be_is_an_invalid_argument(change: dict[str, Json]) -> None:
+    """What does not fit its field is no event."""
+    with pytest.raises(InvalidArgument):
+        event_of(UPDATE | change)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ([], "'file' must be an object"),
+        (EMPTY | {"format": 2}, "'format' must be 1, found 2"),
+        (EMPTY | {"colour": []}, "no field 'colour'"),
+        (EMPTY | {"golden": {}}, "golden: 'golden' must be a list"),
+        (EMPTY | {"golden": [{"name": "x"}]}, "golden 1: 'entry' misses 'from'"),
+        (EMPTY | {"tolerance": [{"name": "x", "event": {}}]}, "tolerance 1: "),
+        (EMPTY | {"unpublishable": [{"name": "x", "why": "y", "event": 1}]}, "unpublishable 1: "),
+        (EMPTY | {"partitioner": [{"topic_id": "0"}]}, "partitioner 1: "),
+    ],
+)
+def test_record_file_when_not_of_the_form_is_refused(content: Json, says: str) -> None:
+    """One line names the file, the list and the entry."""
+    with pytest.raises(ConfigError, match=r"^f: ") as caught:
+        parse_record_vectors("f", content)
+    assert says in str(caught.value)
+
+
+def test_checks_when_listed_ask_for_every_vector() -> None:
+    """Golden records are asked three ways, every other vector once."""
+    engine = PythonEngine()
+    names = [name for name, *_ in record_checks(engine, VECTORS)]
+    golden = [name for name in names if name.startswith("golden/")]
+    assert len(golden) == 3 * len(VECTORS.golden)
+    assert len(names) == len(golden) + len(VECTORS.tolerance) + len(VECTORS.unpublishable)
+    assert len(list(partitioner_checks(engine, VECTORS))) == len(VECTORS.partitioner)
+
+
+def test_model_when_asked_for_records_gives_up() -> None:
+    """The model has no codec and no partitioner, and does not pretend."""
+    model = ModelEngine()
+    with pytest.raises(EngineFailed):
+        model.decode(b"")
+    with pytest.raises(EngineFailed):
+        model.encode({}, publish=True)
+    with pytest.raises(EngineFailed):
+        model.partition_for(b"", 0, 1)

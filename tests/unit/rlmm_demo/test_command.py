@@ -1,0 +1,223 @@
+"""The command: exit codes, what it says of a missing broker, and what it never writes over."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from rlmm.cli.main import cli
+from rlmm.errors import EngineFailed
+from rlmm_demo import command
+from rlmm_demo.broker import jars
+from rlmm_demo.world import made_up_world as made_up
+from rlmm_demo.world.made_up_world import MadeUpWorld
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rlmm_demo.screens import Told
+    from rlmm_demo.screens.stage import Stage
+    from rlmm_demo.world.world import World
+
+
+def shown(stage: Stage, world: World, told: Told) -> None:
+    """A claim that holds."""
+    del world, told
+    with stage.screen("shown", "It holds.") as screen:
+        screen.check("it does", holds=True)
+
+
+def failing(stage: Stage, world: World, told: Told) -> None:
+    """A claim that does not."""
+    del world, told
+    with stage.screen("failing", "It holds.") as screen:
+        screen.check("it does", holds=False)
+
+
+def broken(stage: Stage, world: World, told: Told) -> None:
+    """A claim that could not be looked at."""
+    del world, told
+    with stage.screen("broken", "It holds."):
+        raise EngineFailed("nobody answers")
+
+
+@pytest.mark.parametrize(
+    ("screens", "status", "told"),
+    [
+        ((shown, shown), 0, "2 of 2 claims shown"),
+        ((shown, failing), 1, "1 of 2 claims shown"),
+        ((broken, shown), 1, "0 of 2 claims shown"),
+    ],
+    ids=["shown", "failing", "broken"],
+)
+def test_demo_when_a_claim_is_not_shown_then_exits_with_1_and_still_writes_the_report(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    screens: tuple[command.Show, ...],
+    status: int,
+    told: str,
+) -> None:
+    """What comes behind a claim that does not hold stands on it, so the story ends there."""
+    monkeypatch.setattr(command, "_screens", lambda: screens)
+    report = tmp_path / "deep" / "report.html"
+    done = CliRunner().invoke(cli, ["demo", "--without-broker", "--report", str(report)])
+    assert done.exit_code == status
+    assert told in done.stdout
+    assert "Without a broker (not wanted)" in done.stdout
+    assert "It holds." in report.read_text()
+    assert [path.name for path in report.parent.iterdir()] == ["report.html"]
+
+
+def test_demo_when_a_broker_cannot_be_had_then_says_why_and_goes_on_without(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Both on the terminal and in the report."""
+    monkeypatch.setattr(command, "_screens", lambda: (shown,))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    report = tmp_path / "report.html"
+    done = CliRunner().invoke(
+        cli, ["demo", "--report", str(report), "--cache", str(tmp_path / "cache")]
+    )
+    assert done.exit_code == 0
+    assert "Without a broker (not installed: java, javac, mvn)" in done.stdout
+    assert "not installed: java, javac, mvn" in report.read_text()
+
+
+def test_demo_when_its_folder_is_not_empty_then_touches_nothing(tmp_path: Path) -> None:
+    """Somebody keeps something there."""
+    (tmp_path / "mine").write_text("kept")
+    done = CliRunner().invoke(cli, ["demo", "--folder", str(tmp_path)])
+    assert done.exit_code == 2
+    assert "not empty" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("flag", ["--report", "--folder"])
+def test_demo_when_a_place_cannot_be_written_then_says_so_before_anything_starts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, flag: str
+) -> None:
+    """Not when the whole story is told."""
+    monkeypatch.setattr(command, "_screens", lambda: (failing,))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("no folder")
+    done = CliRunner().invoke(cli, ["demo", "--without-broker", flag, "file/deep/place"])
+    assert done.exit_code == 2
+    assert "file/deep" in done.stderr
+    assert "It holds." not in done.stdout
+
+
+def test_demo_when_the_cache_cannot_be_written_then_goes_on_without_a_broker(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As where Maven cannot fetch anything."""
+    monkeypatch.setattr(command, "_screens", lambda: (shown,))
+    monkeypatch.setattr(shutil, "which", lambda name: name)
+    monkeypatch.setattr(jars, "_check_version", lambda _: None)
+    (tmp_path / "file").write_text("no folder")
+    cache, report = tmp_path / "file" / "cache", tmp_path / "report.html"
+    done = CliRunner().invoke(cli, ["demo", "--cache", str(cache), "--report", str(report)])
+    assert done.exit_code == 0, done.output
+    assert f"Without a broker ({cache}: " in done.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_demo_when_asked_to_end_or_its_terminal_is_closed_then_ends_what_it_started(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, number: signal.Signals
+) -> None:
+    """The world is left in order, and the exit code names the signal."""
+    left = []
+
+    class Leaving(MadeUpWorld):
+        def __exit__(self, *error: object) -> None:
+            left.append(error[0])
+
+    def asked(*_: object) -> None:
+        signal.raise_signal(number)
+
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        monkeypatch.setattr(made_up, "MadeUpWorld", Leaving)
+        monkeypatch.setattr(command, "_screens", lambda: (asked,))
+        report = tmp_path / "report.html"
+        done = CliRunner().invoke(cli, ["demo", "--without-broker", "--report", str(report)])
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
+    assert done.exit_code == 128 + number
+    assert left == [SystemExit]
+
+
+def test_demo_when_its_terminal_is_closed_while_jars_are_made_then_ends_in_order(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Maven, which takes longest of all, is no exception."""
+    left = []
+
+    def made(_: Path) -> None:
+        try:
+            signal.raise_signal(signal.SIGHUP)
+        finally:
+            left.append("Maven")
+
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        monkeypatch.setattr(jars, "make_jars", made)
+        report = tmp_path / "report.html"
+        done = CliRunner().invoke(
+            cli, ["demo", "--report", str(report), "--cache", str(tmp_path / "cache")]
+        )
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert done.exit_code == 128 + signal.SIGHUP
+    assert left == ["Maven"]
+
+
+def test_demo_when_it_shall_survive_its_terminal_then_is_not_ended_by_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Under nohup the signal is ignored, and stays so."""
+
+    def closed(stage: Stage, world: World, told: Told) -> None:
+        signal.raise_signal(signal.SIGHUP)
+        shown(stage, world, told)
+
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        monkeypatch.setattr(command, "_screens", lambda: (closed,))
+        report = tmp_path / "report.html"
+        done = CliRunner().invoke(cli, ["demo", "--without-broker", "--report", str(report)])
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert done.exit_code == 0, done.output
+
+
+def test_demo_when_what_tiering_needs_is_not_installed_then_says_what(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """And how it is installed."""
+    module = ModuleType("rlmm_demo.world.made_up_world")
+
+    def lacking(_: str) -> None:
+        raise ModuleNotFoundError(name="zstandard")
+
+    module.__getattr__ = lacking  # type: ignore[method-assign]
+    monkeypatch.setitem(sys.modules, "rlmm_demo.world.made_up_world", module)
+    report = tmp_path / "report.html"
+    done = CliRunner().invoke(cli, ["demo", "--without-broker", "--report", str(report)])
+    assert done.exit_code != 0
+    assert "pip install 'rlmm[" in done.stderr
+    assert not report.exists()
+
+
+def test_history_when_played_then_breaks_no_rule_and_keeps_every_state() -> None:
+    """Whatever it appends, the state stays sound, and images give the same state back."""
+    done = CliRunner().invoke(cli, ["demo", "--history"])
+    assert "Internal rules broken by all this: 0" in done.stdout
+    assert done.stdout.rstrip().count("yes") == 3
+    assert "NO" not in done.stdout

@@ -1,0 +1,27 @@
+"""The audit's answer is taken for right only where it names what was planted, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlmm_demo.screens.disaster import _names
+
+HEAD = "Dirty: 30 objects\nfindings, the worst first:\n"
+
+
+@pytest.mark.parametrize(
+    ("found", "is_right"),
+    [
+        ("  warning TIER-ORPHAN (1): objects\n    payments-0: segment a: nobody's\n", True),
+        ("  warning TIER-ORPHAN (1): objects\n    clicks-0: segment a: nobody's\n", False),
+        ("  warning TIER-ORPHAN (2): objects\n    payments-0: segment a\n    clicks-0: b\n", False),
+        ("  warning TIER-UNREFERENCED (1): objects\n    payments-0: segment a\n", False),
+        ("", False),
+    ],
+    ids=["planted", "another", "both", "not-proved", "nothing"],
+)
+def test_audit_when_it_names_an_orphan_then_it_has_to_be_the_planted_one(
+    found: str, is_right: bool
+) -> None:
+    """An orphan that is none would be deleted."""
+    assert _names(HEAD + found) is is_right

@@ -1,0 +1,244 @@
+"""The page of a demo's report: whole, by itself, and the same for the same values."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from rlmm_demo.report.page import report_page
+from rlmm_demo.report.page_style import page_style
+from rlmm_demo.report.palette import DARK, LIGHT
+from rlmm_demo.report.screens import LINES_MAX
+from rlmm_demo.report.story import (
+    Better,
+    Comparison,
+    Figure,
+    Kind,
+    PartitionMap,
+    Range,
+    ReplayCurve,
+    ScreenResult,
+    StallSamples,
+    Story,
+    TierMap,
+)
+
+HOSTILE = "</style></script><script src='//x.example/a.js'>&\x00\x1b[31m\u202e\ud800\"'"
+FIGURES = (
+    Figure("events a second", 98_214.3, "/s", Comparison("Kafka's own", 41_003), Better.HIGHER),
+    Figure("checksum", "equal"),
+)
+SCREEN = ScreenResult(
+    1, "Start", "It starts.", ("rlmm serve",), "ready\n", FIGURES, is_shown=True, seconds=3.21
+)
+MAPS = (
+    TierMap("before", (PartitionMap("clicks-0", (Range(0, 99, Kind.LOCAL),)),), 24_100_000, 0),
+    TierMap("after", (PartitionMap("clicks-0", (Range(0, 99, Kind.TIERED),)),), 0, 23_000_000),
+)
+STORY = Story(
+    {"rlmm": "1.2.3", "Apache Kafka": "4.3.1"},
+    with_broker=True,
+    screens=(SCREEN, replace(SCREEN, number=2, title="Produce")),
+    tier_maps=MAPS,
+    replays=(ReplayCurve("full replay", ((0.0, 0), (4.0, 1_000)), 4.0),),
+    stalls=StallSamples.of([(0.0, 0.1), (1.0, 2.5)]),
+    scoreboard=FIGURES,
+    told_at="Told at noon",
+)
+EMPTY = Story({}, with_broker=False, screens=())
+
+
+def parsed(story: Story) -> ET.Element:
+    """The page, which is well-formed."""
+    return ET.fromstring(report_page(story))
+
+
+def written(story: Story) -> str:
+    """All that stands in the page's body."""
+    body = parsed(story).find("body")
+    assert body is not None
+    return " ".join("".join(body.itertext()).split())
+
+
+def hostile_story() -> Story:
+    """A story whose every text would be something else, if it could."""
+    figure = Figure(HOSTILE, HOSTILE, HOSTILE, Comparison(HOSTILE, 1))
+    screen = ScreenResult(
+        1,
+        HOSTILE,
+        HOSTILE,
+        (HOSTILE,),
+        HOSTILE,
+        (figure,),
+        is_shown=False,
+        seconds=1,
+        trouble=HOSTILE,
+    )
+    return Story(
+        {HOSTILE: HOSTILE},
+        with_broker=False,
+        screens=(screen,),
+        tier_maps=(TierMap(HOSTILE, (PartitionMap(HOSTILE, (Range(0, 9, Kind.BOTH),)),), 1, 1),),
+        replays=(ReplayCurve(HOSTILE, ((0.0, 1),), 1.0),),
+        stalls=StallSamples.of([(0.0, 1.0)]),
+        scoreboard=(figure,),
+        told_at=HOSTILE,
+        without_broker_because=HOSTILE,
+    )
+
+
+def test_page_when_a_story_is_whole_then_shows_all_of_it() -> None:
+    """Every picture, table, screen and version is there."""
+    said = written(STORY)
+    assert "All 2 claims were shown" in said
+    assert "with an unmodified Kafka broker" in said
+    for part in ("Where the records lie", "Starting again", "How long a reader ever waited"):
+        assert part in said
+    assert "Scoreboard" in said
+    assert "4.3.1" in said
+    assert "$ rlmm serve" in said
+    assert "ready" in said
+    assert "98,214" in said
+    assert "Told at noon" in said
+    assert len(list(parsed(STORY).iter("svg"))) == 6, "three pictures in two widths"
+    assert len(list(parsed(STORY).iter("table"))) == 5
+
+
+def test_page_when_a_claim_was_not_shown_then_says_so_first() -> None:
+    """A failed claim is in the heading, in its line of the list, and with its reason."""
+    failed = replace(SCREEN, number=2, is_shown=False, trouble="It was answered too early.")
+    story = replace(STORY, screens=(SCREEN, failed))
+    assert not story.is_shown
+    heading = next(parsed(story).iter("h1"))
+    assert heading.text == "1 of 2 claims was not shown"
+    assert "It was answered too early." in written(story)
+    marks = [
+        one.get("aria-label") for one in parsed(story).iter("span") if one.get("role") == "img"
+    ]
+    assert marks == ["shown:", "not shown:"]
+
+
+def test_page_when_there_was_no_broker_then_says_what_is_missing_and_why() -> None:
+    """Nobody takes the shorter story for the whole one."""
+    story = replace(STORY, with_broker=False, without_broker_because="mvn is not installed")
+    said = written(story)
+    assert "without a Kafka broker (mvn is not installed), and so without stock consumers" in said
+    assert "with an unmodified Kafka broker" not in said
+
+
+def test_page_when_a_story_is_empty_then_claims_nothing() -> None:
+    """No screen is no success, and what is not there has no heading."""
+    said = written(EMPTY)
+    assert not EMPTY.is_shown
+    assert "No screen was shown" in said
+    assert "No screen was reached." in said
+    for part in ("Where the records lie", "Starting again", "Scoreboard"):
+        assert part not in said
+
+
+@pytest.mark.parametrize(
+    "story", [STORY, EMPTY, hostile_story()], ids=["whole", "empty", "hostile"]
+)
+def test_page_when_opened_then_asks_no_other_place_and_runs_nothing(story: Story) -> None:
+    """There is no script, no address, no resource, whatever the names are."""
+    text = report_page(story)
+    text.encode()
+    assert not re.search(r"https?:|@import|url\((?!#)", text)
+    page = ET.fromstring(text)
+    tags = {one.tag for one in page.iter()}
+    assert not tags & {"script", "link", "img", "iframe", "object", "embed", "base", "form"}
+    for one in page.iter():
+        assert not [name for name in one.attrib if name.startswith("on") or name == "src"]
+        assert one.get("href", "#").startswith("#")
+
+
+def test_page_when_names_are_hostile_then_they_are_text() -> None:
+    """What was said is read, with what cannot be seen written out."""
+    said = written(hostile_story())
+    assert said.count("<script src='//x.example/a.js'>") > 10
+    assert "\\x202e" in said
+    assert "\x1b" not in said
+
+
+def test_page_when_made_twice_then_is_the_same() -> None:
+    """Equal values give equal bytes, so a page can be compared with another one."""
+    assert report_page(STORY) == report_page(replace(STORY, versions=dict(STORY.versions)))
+    assert report_page(STORY) != report_page(replace(STORY, told_at="later"))
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [(Kind.TIERED,), (Kind.LOCAL, Kind.TIERED), tuple(Kind), (Kind.GAP, Kind.TIERED)],
+    ids=["alike", "in turn", "every kind", "every other one a gap"],
+)
+def test_page_when_a_partition_has_10000_segments_then_stays_small(kinds: tuple[Kind, ...]) -> None:
+    """What is finer than a pixel is drawn together; the table still counts all of it."""
+    segments = tuple(
+        Range(number * 100, number * 100 + 99, kinds[number % len(kinds)])
+        for number in range(10_000)
+    )
+    moments = tuple(TierMap(f"moment {n}", (PartitionMap("huge-0", segments),)) for n in range(4))
+    story = replace(STORY, tier_maps=moments)
+    assert len(report_page(story).encode()) < 1_000_000
+    if kinds == (Kind.TIERED,):
+        assert "10,000 (1,000,000)" in written(story)
+
+
+def test_page_when_an_output_is_long_then_says_how_much_is_left_out() -> None:
+    """An excerpt says that it is one."""
+    output = "\n".join(f"line {number}" for number in range(LINES_MAX + 812))
+    said = written(replace(STORY, screens=(replace(SCREEN, output=output),)))
+    assert f"line {LINES_MAX - 1} " in said
+    assert f"line {LINES_MAX} " not in said
+    assert "… 812 more lines" in said
+
+
+def test_page_when_it_has_ids_then_each_is_there_once() -> None:
+    """A label leads to one place, and every link to a place that is there."""
+    page = parsed(STORY)
+    ids = [one.get("id") for one in page.iter() if one.get("id")]
+    assert len(ids) == len(set(ids))
+    links = [str(one.get("href"))[1:] for one in page.iter("a")]
+    named = [name for one in page.iter() for name in one.get("aria-labelledby", "").split()]
+    filled = re.findall(r"url\(#([^)]+)\)", report_page(STORY))
+    assert links
+    assert named
+    assert {*links, *named, *filled} <= set(ids)
+
+
+def test_style_when_a_colour_is_used_then_it_is_there_in_light_and_in_dark() -> None:
+    """No colour is missing in one of the two schemes, and none stands beside them."""
+    style = page_style()
+    used = set(re.findall(r"var\(--([\w-]+)\)", style))
+    assert used == set(LIGHT) == set(DARK)
+    rules = style.split("*{box-sizing", 1)[1]
+    assert not re.findall(r"#[0-9a-f]{3,6}\b", rules)
+    assert not set("<&") & set(style)
+
+
+def luminance(colour: str) -> float:
+    """How bright a colour is, as guidelines for readable pages count it."""
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = (
+        part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("scheme", [LIGHT, DARK], ids=["light", "dark"])
+def test_colours_when_words_are_written_in_them_then_are_readable(scheme: dict[str, str]) -> None:
+    """Words have a contrast of 4.5 on all that they stand on, drawn parts one of 2.2 on a card."""
+
+    def contrast(one: str, other: str) -> float:
+        low, high = sorted((luminance(scheme[one]), luminance(scheme[other])))
+        return (high + 0.05) / (low + 0.05)
+
+    grounds = ("paper", "card", "sunk")
+    words = ("ink", "muted", "tier-ink", "rest-ink", "warn-ink", "bad", "good")
+    pairs = [(word, ground) for word in words for ground in grounds]
+    pairs += [("good", "good-soft"), ("bad", "bad-soft"), ("ink", "bad-soft")]
+    assert not [pair for pair in pairs if contrast(*pair) < 4.5]
+    assert not [name for name in ("disk", "tier", "rest", "bad") if contrast(name, "card") < 2.2]

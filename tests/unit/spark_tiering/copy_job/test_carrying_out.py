@@ -1,0 +1,286 @@
+"""Plans carried out in memory: order, failures, drivers that die, jobs that lose their topic."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.copy_job.publishing import PublishFailure
+from spark_tiering.copy_job.receipts import Fate
+from spark_tiering.copy_plan.inputs import ObjectsFound
+from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.executor.tasks import Outcome
+from tests.support.builders import tp
+from tests.support.carried_world import Killed, World
+from tests.support.plans import cut, source
+
+pytestmark = pytest.mark.slow
+
+CS, CF, DS, DF = SegmentState
+ORDERS, LOGS = tp("orders", 0), tp("logs", 1)
+
+
+def world(mode: Mode = Mode.ARCHIVE) -> World:
+    """Two partitions with four and three segments."""
+    is_tiered = mode is Mode.ADOPT
+    log_start = 0 if is_tiered else None
+    return World(
+        [
+            source(
+                cut(*range(0, 50, 10), is_active=True),
+                partition=ORDERS,
+                is_tiered=is_tiered,
+                log_start=log_start,
+            ),
+            source(
+                cut(0, 100, 200, 300, is_active=True),
+                partition=LOGS,
+                is_tiered=is_tiered,
+                log_start=log_start,
+            ),
+        ],
+        mode,
+    )
+
+
+def fates(carried: object, partition: object = ORDERS) -> list[str]:
+    """The fates of one partition's copies, in order."""
+    receipts = carried.receipts()  # type: ignore[attr-defined]
+    return [one.fate.value for one in receipts if one.partition == partition]
+
+
+def troubled(mode: Mode) -> World:
+    """One in which something is ended, too."""
+    found = world(mode)
+    found.outcomes[20] = Outcome.CONFLICT
+    return found
+
+
+def every_death() -> list[tuple[Mode, int]]:
+    """Every step of a job at which its driver may die, in both modes."""
+    deaths = []
+    for mode in Mode:
+        undisturbed = troubled(mode)
+        undisturbed.carry_out()
+        deaths += [(mode, step) for step in range(1, undisturbed.steps + 1)]
+    return deaths
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_plan_when_carried_out_then_everything_is_finished_lowest_first(mode: Mode) -> None:
+    """Copies of a partition are started and finished in rising order, whatever comes back first."""
+    found = world(mode)
+    carried = found.carry_out()
+    assert {one.fate for one in carried.receipts()} == {Fate.FINISHED}
+    found.check()
+    assert sorted(found.told) == found.finished_starts()
+    for partition in (ORDERS, LOGS):
+        for state in (CS, CF):
+            starts = [
+                found.segments[segment_id].start_offset
+                for segment_id, reached in found.events
+                if segment_id.partition == partition and reached is state
+            ]
+            assert starts == sorted(starts)
+            assert len(starts) == len(set(starts)) > 2
+
+
+def test_f107_plan_when_made_again_then_nothing_is_left_to_copy() -> None:
+    """A second job over the same data copies nothing."""
+    found = world()
+    found.carry_out()
+    assert found.plan().is_empty
+
+
+@pytest.mark.parametrize(("mode", "dies_at"), every_death())
+def test_f102_f114_f115_driver_when_killed_at_any_step_then_the_next_job_ends_clean(
+    mode: Mode, dies_at: int
+) -> None:
+    """Wherever a driver dies, finished copies are whole, and the next jobs finish the rest."""
+    found = troubled(mode)
+    found.dies_at = dies_at
+    with pytest.raises(Killed):
+        found.carry_out()
+    found.check()
+    found.outcomes.clear()
+    found.dies_at = None
+    found.carry_out()
+    carried = found.carry_out()
+    assert {one.fate for one in carried.receipts()} <= {Fate.FINISHED}
+    assert found.finished_starts() == [0, 0, 10, 20, 30, 100, 200]
+    assert {one.state for one in found.segments.values()} == {CF}
+    assert set(found.objects.values()) == {ObjectsFound.WHOLE}
+    found.check()
+
+
+def test_f108_copy_when_it_fails_for_good_then_is_ended_and_the_rest_stays_open() -> None:
+    """In an archive what failed for good is ended; what lies above goes on with the next job."""
+    found = World([source(cut(0, 10, 20, 30, 40), partition=ORDERS)])
+    found.outcomes[10] = Outcome.CONFLICT
+    carried = found.carry_out()
+    assert fates(carried) == ["finished", "ended", "left-open", "not-begun"]
+    states = [state for segment_id, state in found.events if segment_id.partition == ORDERS]
+    assert [state for state in states if state in (DS, DF)] == [DS, DF]
+    found.check()
+    found.outcomes.clear()
+    assert fates(found.carry_out()) == ["finished"] * 3
+    assert found.finished_starts() == [0, 10, 20, 30]
+
+
+def test_f108_adopted_copy_when_it_fails_for_good_then_all_above_is_ended_from_the_top() -> None:
+    """Where brokers adopt copies no lone copy stays above a gap."""
+    found = world(Mode.ADOPT)
+    found.outcomes[0] = Outcome.BLOCKED
+    carried = found.carry_out()
+    assert fates(carried) == ["ended", "ended", "not-begun", "not-begun"]
+    of_orders = [one for one in found.events if one[0].partition == ORDERS]
+    begun = {segment_id: at for at, (segment_id, state) in enumerate(of_orders) if state is CS}
+    deletions = [begun[segment_id] for segment_id, state in of_orders if state is DS]
+    assert deletions == sorted(deletions, reverse=True)
+    assert len(deletions) == 2
+
+
+@pytest.mark.parametrize(
+    "outcome", [one for one in Outcome if one.is_retriable and one is not Outcome.STOPPED]
+)
+def test_copy_when_it_may_succeed_later_then_stays_open_and_its_partition_stops(
+    outcome: Outcome,
+) -> None:
+    """What may succeed later is left open; nothing above it is finished, others go on."""
+    found = world()
+    found.outcomes[10] = outcome
+    carried = found.carry_out()
+    assert fates(carried)[:2] == ["finished", "left-open"]
+    assert CF not in found.state_of(20) + found.state_of(30)
+    assert fates(carried, LOGS) == ["finished"] * 3
+    found.check()
+
+
+def test_f106_start_when_the_metadata_takes_nothing_then_no_object_is_written() -> None:
+    """Without the event that opens a copy nothing of it is written."""
+    found = world()
+    for start in range(0, 50, 10):
+        found.failures[start, CS] = PublishFailure.NOT_STORED
+    carried = found.carry_out()
+    assert fates(carried) == ["not-begun"] * 4
+    of_orders = [one for one in carried.receipts() if one.partition == ORDERS]
+    assert {one.why for one in of_orders} == {"start-not-stored"}
+    assert not {one.uuid for one in of_orders} & set(found.objects)
+
+
+def test_start_when_nobody_knows_whether_it_is_stored_then_stays_open() -> None:
+    """An event that may be stored counts as stored: the copy is left for the next job."""
+    found = world()
+    found.failures[0, CS] = PublishFailure.UNKNOWN
+    assert fates(found.carry_out()) == ["left-open", "not-begun", "not-begun", "not-begun"]
+    found.failures.clear()
+    assert fates(found.carry_out()) == ["finished"] * 4
+
+
+def test_finish_when_its_outcome_was_unknown_and_it_took_effect_then_is_finished() -> None:
+    """The metadata is looked at, and tells."""
+    found = world()
+    found.failures[10, CF] = PublishFailure.UNKNOWN
+    carried = found.carry_out()
+    assert fates(carried) == ["finished"] * 4
+    assert [one.offset is None for one in carried.receipts() if one.start_offset == 10] == [True]
+
+
+def test_f120_copy_when_somebody_deletes_it_meanwhile_then_vanished_and_its_objects_go() -> None:
+    """A copy that retention has deleted is not finished, and leaves no objects."""
+    found = world()
+
+    def delete(copy: object) -> None:
+        if copy.start_offset == 10:  # type: ignore[attr-defined]
+            gone = [key for key, one in found.segments.items() if one.id.uuid == copy.uuid]  # type: ignore[attr-defined]
+            for segment_id in gone:
+                del found.segments[segment_id]
+
+    found.on_copy = delete
+    carried = found.carry_out()
+    assert fates(carried)[:2] == ["finished", "vanished"]
+    found.check()
+
+
+@pytest.mark.parametrize("lost_at", range(1, 40, 3))
+def test_topic_when_lost_then_nothing_is_published_any_more(lost_at: int) -> None:
+    """A job that lost its topic publishes nothing, neither that copies are done nor ended."""
+    found = world()
+    found.outcomes[20] = Outcome.CONFLICT
+    found.lost_at = lost_at
+    carried = found.carry_out()
+    published_after = found.steps - lost_at
+    assert carried.stopped == "lost"
+    # What was on its way when the topic was lost takes two steps for each copy, and no event.
+    assert published_after <= 2 * 3 + 1
+    found.check()
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("asked_at", range(16))
+def test_stop_when_asked_for_then_what_runs_is_finished_and_what_waits_stays_open(
+    mode: Mode, asked_at: int
+) -> None:
+    """
+    A job that is told to stop begins no further copy, in the middle of a wave either; it finishes
+    what lies lowest, and the next one goes on with what it announced and did not begin.
+    """
+    found = world(mode)
+    asked = iter([""] * asked_at)
+    copied: list[object] = []
+    found.on_copy = copied.append
+    carried = found.carry_out(lambda: next(asked, "stop-file"))
+    assert carried.stopped == "stop-file"
+    assert found.stopped_units in ([], ["stop-file"])
+    seen = [one.fate.value for one in carried.receipts()]
+    assert set(seen) <= {"finished", "left-open", "not-begun"}
+    assert len(copied) <= asked_at
+    assert {one.why for one in carried.receipts() if one.fate is Fate.LEFT_OPEN} <= {"stopped"}
+    found.check()
+    found.stopped_units.clear()
+    assert {one.fate for one in found.carry_out().receipts()} <= {Fate.FINISHED}
+    assert found.finished_starts() == [0, 0, 10, 20, 30, 100, 200]
+
+
+def test_stop_when_a_unit_heard_it_before_the_driver_then_no_further_wave_begins() -> None:
+    """The mark in the store is seen by units first: the driver asks for it now and then only."""
+    found = world()
+    found.outcomes[0] = Outcome.STOPPED
+    carried = found.carry_out()
+    assert carried.stopped == "paused"
+    begun = [one for one in carried.receipts() if one.fate is not Fate.NOT_BEGUN]
+    assert len(begun) == 3
+    assert found.stopped_units == []
+
+
+def test_f108_objects_when_they_cannot_be_deleted_then_the_deletion_stays_begun() -> None:
+    """A deletion whose objects stay is not called finished; a later job goes on with it."""
+    found = world()
+    found.outcomes[10] = Outcome.CONFLICT
+    found.undeletable.add(10)
+    carried = found.carry_out()
+    assert fates(carried)[1] == "ending"
+    assert found.state_of(10) == [DS]
+    found.outcomes.clear()
+    found.undeletable.clear()
+    again = found.carry_out()
+    assert [one.fate for one in again.ends] == [Fate.ENDED]
+    assert found.finished_starts() == [0, 0, 10, 20, 30, 100, 200]
+
+
+def test_waves_when_planned_then_stay_within_their_size() -> None:
+    """No more is open at a time than a wave has."""
+    found = world()
+    most = 0
+
+    def count(_: object) -> None:
+        nonlocal most
+        opened = sum(one.state is CS for one in found.segments.values())
+        most = max(most, opened)
+
+    found.on_copy = count
+    found.carry_out()
+    assert most == 3
+    assert all(one <= other for one, other in pairwise(found.finished_starts()))

@@ -1,0 +1,207 @@
+"""The hands of a real job: what a task is told, and what becomes of results, claims and objects."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.errors import StoreUnavailable
+from rlmm.metadata.ids import SegmentId
+from spark_tiering.copy_job.current_state import look_around
+from spark_tiering.copy_job.job_actions import CLAIM_AGE_MS, JobHands, NoFiles
+from spark_tiering.copy_job.planning import plan_now
+from spark_tiering.copy_job.request import Waits
+from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.execution.in_process import InProcess
+from spark_tiering.execution.protocol import UnitLost
+from spark_tiering.executor.tasks import CopyOptions, CopyResult, Outcome
+from spark_tiering.executor.throttle import Pace
+from spark_tiering.job_registry.job_store import Topic
+from spark_tiering.job_registry.records import Records
+from spark_tiering.layout.object_names import object_keys
+from tests.support.builders import tp
+from tests.support.job_parts import JOB_ID, NOW_MS, ORDERS, HeldMetadata, job_parts
+from tests.support.memory_store import MemoryStore
+
+if TYPE_CHECKING:
+    from spark_tiering.copy_job.wiring import Surroundings
+    from spark_tiering.copy_plan.plan import CopyPlan
+
+
+class HeldClaims:
+    """Says whether a topic is this job's, or fails; keeps how old the answer might be."""
+
+    def __init__(self, answer: bool | StoreUnavailable) -> None:
+        self.asked: list[tuple[Topic, int]] = []
+        self._answer = answer
+
+    def check(self, topic: Topic, *, younger_ms: int = 0) -> bool:
+        """See `Claims`."""
+        self.asked.append((topic, younger_ms))
+        if isinstance(self._answer, StoreUnavailable):
+            raise self._answer
+        return self._answer
+
+
+class TwoSlots(InProcess):
+    """Gives what it is told to; has two slots."""
+
+    def __init__(self, *results: CopyResult | UnitLost) -> None:
+        super().__init__(slots=2)
+        self.results = results
+        self.sent: list[Any] = []
+
+    def run_units(self, units: Any, fn: Any, on_result: Any = None) -> Any:
+        """See `Engine`; planning is done as it is elsewhere."""
+        if not self.results:
+            return InProcess().run_units(units, fn, on_result)
+        self.sent += units
+        for result in self.results:
+            on_result(result)
+        return list(self.results)
+
+
+def hands_of(
+    at: Surroundings, claims: HeldClaims | None = None, plan: CopyPlan | None = None
+) -> tuple[JobHands, CopyPlan]:
+    """The hands that carry out what is planned now."""
+    seen = look_around(at)
+    plan = plan or plan_now(at, seen)
+    return JobHands(at, plan, seen, claims or HeldClaims(True)), plan  # type: ignore[arg-type]
+
+
+def test_task_when_made_then_says_what_was_planned_and_what_was_asked_for() -> None:
+    """Source, store, prefix, options, its share of the pace and its deadline travel with it."""
+    at = job_parts(
+        prefix="tier/",
+        options=CopyOptions(is_compressed=True),
+        pace=Pace(1e9, 1e6),
+        waits=Waits(unit_s=77.0),
+        broker_id=5,
+        open_engine=TwoSlots,
+    )
+    hands, plan = hands_of(at)
+    copy = plan.in_turn()[1][1]
+    event = hands.started_event(ORDERS, copy)
+    assert event.event_timestamp_ms == NOW_MS
+    task = hands.unit(ORDERS, copy, event).task
+    assert task.segment == event
+    assert (task.prefix, task.job_id, task.deadline_s) == ("tier/", JOB_ID, 77.0)
+    assert task.options.is_compressed
+    assert task.pace == Pace(5e8, 5e5)
+    assert task.files.facts()
+    assert task.store == at.request.store
+    assert task.pause_key == f"tier/rlmm-jobs/jobs/{JOB_ID}/pause"
+
+
+def test_units_when_told_to_stop_then_find_the_mark_that_others_leave_as_well(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Whatever stops the job; a store that does not take the mark is told of, and nothing else."""
+    store = MemoryStore()
+    at = job_parts(store=store, prefix="tier/")
+    hands, plan = hands_of(at)
+    copy = plan.in_turn()[0][1]
+    task = hands.unit(ORDERS, copy, hands.started_event(ORDERS, copy)).task
+    hands.stop_units("SIGTERM")
+    assert b'"by":"SIGTERM"' in store.objects[task.pause_key]
+    assert Records(at.jobs, JOB_ID).is_asked_to_stop()
+
+    def fail(name: str, key: str) -> None:
+        raise StoreUnavailable("no answer")
+
+    store.before = fail
+    hands.stop_units("SIGTERM")
+    assert "copies that wait cannot be told" in caplog.text
+
+
+def test_event_of_a_copy_that_is_open_when_asked_for_then_is_the_one_that_opened_it() -> None:
+    """Objects that go on say the time of the event that is in the log, not of now."""
+    metadata = HeldMetadata()
+    at = job_parts(metadata=metadata)
+    _, plan = hands_of(at)
+    copy = plan.in_turn()[0][1]
+    opened = plan.started_event(ORDERS, copy, 5)
+    metadata.segments = [opened]
+    hands, _ = hands_of(at, plan=plan)
+    assert hands.started_event(ORDERS, copy) == opened
+
+
+def test_task_of_a_partition_that_the_source_lost_when_made_then_has_no_files() -> None:
+    """A copy whose objects are whole is completed without its source."""
+    hands, plan = hands_of(job_parts())
+    copy = plan.in_turn()[0][1]
+    elsewhere = tp("elsewhere", 1)
+    task = hands.unit(elsewhere, copy, hands.started_event(elsewhere, copy)).task
+    assert isinstance(task.files, NoFiles)
+    assert (task.files.facts(), task.files.read("x", 0, 1), task.log_start) == ({}, b"", None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (True, ""),
+        (False, "topic orders is not this job's any more"),
+        (StoreUnavailable("away"), "nobody can say whether topic orders is still this job's: away"),
+    ],
+    ids=["held", "lost", "unknown"],
+)
+def test_topic_when_asked_for_then_is_ours_only_where_the_store_says_so(
+    answer: bool | StoreUnavailable, why: str
+) -> None:
+    """Who cannot be sure publishes nothing."""
+    claims = HeldClaims(answer)
+    hands, _ = hands_of(job_parts(), claims)
+    assert hands.why_not_ours(ORDERS) == why
+    assert claims.asked == [(Topic("orders", ORDERS.topic_id), CLAIM_AGE_MS)]
+
+
+def test_topic_of_copies_for_brokers_when_asked_for_then_each_time_anew() -> None:
+    """Where a lost topic costs records no answer of a moment ago counts."""
+    claims = HeldClaims(True)
+    at = job_parts()
+    _, plan = hands_of(at)
+    adopting = replace(plan, rules=replace(plan.rules, mode=Mode.ADOPT))
+    hands, _ = hands_of(at, claims, adopting)
+    hands.why_not_ours(ORDERS)
+    assert claims.asked[0][1] == 0
+
+
+def test_results_when_they_come_back_then_each_is_told_by_its_segment() -> None:
+    """In whatever order; a task from which nobody came back is told as a text."""
+    engine = TwoSlots()
+    at = job_parts(open_engine=lambda: engine)
+    hands, plan = hands_of(at)
+    units = [
+        hands.unit(ORDERS, copy, hands.started_event(ORDERS, copy)) for _, copy in plan.in_turn()
+    ]
+    done = CopyResult(units[1].task.unit_id, Outcome.COPIED, "")
+    engine.results = (done, UnitLost(0, "its worker died"))
+    told: list[tuple[Any, Any]] = []
+    hands.copy(units, lambda uuid, result: told.append((uuid, result)))
+    assert told == [(units[1].uuid, done), (units[0].uuid, "its worker died")]
+    assert engine.sent == [unit.task for unit in units]
+    hands.copy([], lambda uuid, result: told.append((uuid, result)))
+    assert len(told) == 2
+
+
+def test_objects_when_deleted_then_all_three_are_gone_and_a_failure_is_said() -> None:
+    """Under the plan's prefix; a store that fails is told, and nothing is raised."""
+    store = MemoryStore()
+    at = job_parts(store=store, prefix="tier/")
+    hands, plan = hands_of(at)
+    copy = plan.in_turn()[0][1]
+    keys = object_keys(SegmentId(ORDERS, copy.uuid), copy.start_offset, "tier/").values()
+    store.objects.update(dict.fromkeys(keys, b"x"))
+    assert hands.delete_objects(ORDERS, copy) == ""
+    assert not store.objects
+
+    def fail(name: str, key: str) -> None:
+        if name == "delete":
+            msg = "no answer"
+            raise StoreUnavailable(msg)
+
+    store.before = fail
+    assert hands.delete_objects(ORDERS, copy) == "no answer"

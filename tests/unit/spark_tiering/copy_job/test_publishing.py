@@ -1,0 +1,96 @@
+"""Events published, and every way in which that can fail, as values."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlmm.errors import (
+    AppendRefused,
+    AppendUncertain,
+    EventRejected,
+    LogUnavailable,
+    NotAssigned,
+    NotPermitted,
+    NotPublishable,
+    NotReady,
+    OutcomeUnknown,
+    RlmmError,
+    SidecarUnavailable,
+)
+from rlmm.metadata.events import SegmentUpdate
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.copy_job.publishing import NotPublished, Publisher, PublishFailure
+from tests.support.builders import started, tp
+from tests.support.job_parts import NOW_MS, HeldMetadata
+
+SEGMENTS = [started(label, 10 * label, 10 * label + 9) for label in range(5)]
+
+
+def publisher(metadata: HeldMetadata) -> Publisher:
+    """One that publishes in the name of 7."""
+    return Publisher(metadata, 7, lambda: NOW_MS, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("error", "failure"),
+    [
+        (EventRejected("no", current=None, requested="x"), PublishFailure.REJECTED),
+        (AppendUncertain("who knows"), PublishFailure.UNKNOWN),
+        (OutcomeUnknown("who knows", stored_at=(0, 1)), PublishFailure.UNKNOWN),
+        (NotPublishable("no broker could read it"), PublishFailure.REFUSED),
+        (NotPermitted("you may not"), PublishFailure.REFUSED),
+        (AppendRefused("no leader"), PublishFailure.NOT_STORED),
+        (LogUnavailable("away"), PublishFailure.NOT_STORED),
+        (NotReady("behind"), PublishFailure.NOT_STORED),
+        (NotAssigned("not ours"), PublishFailure.NOT_STORED),
+        (SidecarUnavailable("away"), PublishFailure.NOT_STORED),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, RlmmError) else "",
+)
+def test_event_when_it_fails_then_it_is_a_value_that_says_whether_it_may_be_stored(
+    error: RlmmError, failure: PublishFailure
+) -> None:
+    """Whatever may be in the log is never told as surely not there."""
+    told = publisher(HeldMetadata(error=error)).start(SEGMENTS[0])
+    assert isinstance(told, NotPublished)
+    assert told.failure is failure
+    assert told.detail.startswith(f"{error.code}: ")
+
+
+def test_event_that_moves_a_segment_when_published_then_says_who_when_and_what() -> None:
+    """In whose name, at the time it is published, with the custom metadata it is given."""
+    metadata = HeldMetadata()
+    offset = publisher(metadata).move(
+        tp(), SEGMENTS[0].id.uuid, SegmentState.COPY_SEGMENT_FINISHED, b"custom"
+    )
+    assert offset == 0
+    assert metadata.published == [
+        SegmentUpdate(SEGMENTS[0].id, 7, NOW_MS, b"custom", SegmentState.COPY_SEGMENT_FINISHED)
+    ]
+
+
+def test_state_when_asked_for_then_is_that_of_now_or_why_nobody_can_say() -> None:
+    """Gone is not the same as not known."""
+    metadata = HeldMetadata([SEGMENTS[0]])
+    told = publisher(metadata)
+    assert told.state(tp(), SEGMENTS[0].id.uuid) is SegmentState.COPY_SEGMENT_STARTED
+    assert told.state(tp(), SEGMENTS[1].id.uuid) is None
+    metadata.error = NotReady("behind")
+    failed = told.state(tp(), SEGMENTS[0].id.uuid)
+    assert failed == NotPublished(PublishFailure.NOT_STORED, "not-ready: behind")
+
+
+def test_events_when_published_side_by_side_then_outcomes_are_in_their_order() -> None:
+    """Each by itself: one that fails says nothing of the others."""
+
+    class Choosy(HeldMetadata):
+        def publish(self, event: object, timeout_s: float) -> object:  # type: ignore[override]
+            if event is SEGMENTS[2]:
+                raise NotReady("behind")
+            return super().publish(event, timeout_s)  # type: ignore[arg-type]
+
+    metadata = Choosy()
+    told = publisher(metadata).start_all(SEGMENTS)
+    assert [isinstance(one, NotPublished) for one in told] == [False, False, True, False, False]
+    assert sorted(one.start_offset for one in metadata.published) == [0, 10, 30, 40]  # type: ignore[union-attr]
+    assert publisher(metadata).start_all([]) == []

@@ -1,0 +1,131 @@
+"""The parts of a job, opened in order and closed the other way round."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+import pytest
+
+from rlmm.errors import StoreAbsent
+from spark_tiering.copy_job import wiring as surroundings
+from spark_tiering.copy_job.request import ClusterAccess
+from spark_tiering.copy_job.wiring import open_surroundings
+from spark_tiering.execution.settings import EngineSettings
+from spark_tiering.job_registry.ids import began_ms
+from tests.support.job_parts import NOW_MS, job_parts
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+REQUEST = replace(
+    job_parts().request,
+    cluster=ClusterAccess("a:9092", "/client.properties", 7.0),
+    engine=EngineSettings("local[1]"),
+)
+
+
+class Part:
+    """Something that is opened and closed, and tells of both."""
+
+    def __init__(self, name: str, told: list[str]) -> None:
+        self.name = name
+        self._told = told
+        told.append(f"open {name}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Tell of it."""
+        self._told.append(f"close {self.name}")
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is opened and closed, in order."""
+    told: list[str] = []
+    parts = {
+        "open_source": "source",
+        "open_store": "store",
+        "TierCluster": "cluster",
+        "open_metadata_access": "metadata",
+        "open_engine": "engine",
+    }
+    for opener, name in parts.items():
+        monkeypatch.setattr(surroundings, opener, lambda *_, name=name: Part(name, told))
+    return told
+
+
+def test_parts_when_opened_then_are_closed_the_other_way_round(told: list[str]) -> None:
+    """What was opened last, and may need the others, is closed first."""
+    with open_surroundings(REQUEST, now_ms=lambda: NOW_MS) as at:
+        assert began_ms(at.job_id) == NOW_MS
+        assert told == ["open source", "open store", "open cluster", "open metadata"]
+    closed = ["close metadata", "close cluster", "close store", "close source"]
+    assert told[4:] == closed
+
+
+def test_cluster_when_none_is_named_then_none_is_reached(told: list[str]) -> None:
+    """Offline nobody is asked."""
+    with open_surroundings(replace(REQUEST, cluster=None)) as at:
+        assert at.cluster is None
+    assert not [one for one in told if "cluster" in one]
+
+
+def test_engine_when_it_is_first_needed_then_is_opened_once_and_ends_first(
+    told: list[str],
+) -> None:
+    """A job with nothing to do starts no Spark; one for another request of the same parts does not
+    start another."""
+    with open_surroundings(REQUEST) as at:
+        assert "open engine" not in told
+        engine = at.engine()
+        assert at.engine() is engine
+        assert at.with_request(replace(REQUEST, prefix="x/")).engine() is engine
+    assert told.count("open engine") == 1
+    assert told[-5:][0] == "close engine"
+
+
+def test_engine_that_is_given_when_the_job_is_over_then_stays_open(told: list[str]) -> None:
+    """A session of Spark's that somebody handed over is theirs."""
+    given: Any = Part("given", told)
+    with open_surroundings(REQUEST, engine=given) as at:
+        assert at.engine() is given
+    assert "close given" not in told
+    assert "open engine" not in told
+
+
+def test_part_that_cannot_be_opened_then_what_was_opened_before_is_closed(
+    told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is left open, and the error is that of the part."""
+
+    def fail(*_: object) -> Part:
+        msg = "nobody made it"
+        raise StoreAbsent(msg)
+
+    monkeypatch.setattr(surroundings, "open_store", fail)
+    with pytest.raises(StoreAbsent), open_surroundings(REQUEST):
+        pytest.fail("it was opened")
+    assert told == ["open source", "close source"]
+
+
+def test_parts_for_another_request_when_made_then_are_the_same_ones(told: list[str]) -> None:
+    """A job that works topic by topic has one store, one metadata, one id."""
+    with open_surroundings(REQUEST) as at:
+        other = at.with_request(replace(REQUEST, prefix="x/"))
+        assert (other.job_id, other.store, other.metadata) == (at.job_id, at.store, at.metadata)
+        assert (other.source, other.cluster) == (at.source, at.cluster)
+        assert other.request.prefix == "x/"
+        assert other.jobs.jobs_folder == "x/rlmm-jobs/jobs/"
+        own = at.open_own_store()
+        assert own is not at.store

@@ -1,0 +1,135 @@
+"""Segments that the tier has in part: copied whole, or refused; and what brokers would find."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spark_tiering.copy_plan.lineage import Tier
+from spark_tiering.copy_plan.reasons import Mode
+from tests.support.plans import FINISHED, copied, cut, image, own_epochs, planned, ranges, reasons
+
+if TYPE_CHECKING:
+    from spark_tiering.segments.leader_epochs import Epochs
+
+ONE: Epochs = ((0, 0),)
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        pytest.param([(0, 95)], "copy", id="begins in one, at the top"),
+        pytest.param([(0, 90), (95, 130)], "copy", id="around one, at the top"),
+        pytest.param([(95, 200)], "copy", id="ends in one"),
+        pytest.param([(0, 95), (110, 200)], "copy", id="fills a hole"),
+        pytest.param([(90, 95)], "copy", id="begins with one, at the top"),
+        pytest.param([(90, 95), (140, 200)], "copy", id="takes the place of one that is shorter"),
+        pytest.param([(0, 200)], "covered", id="inside one"),
+        pytest.param([(0, 95), (95, 200)], "covered", id="inside two"),
+        pytest.param([(95, 110), (140, 200)], "overlap-would-hide", id="around one, below others"),
+        pytest.param(
+            [(0, 95), (100, 110), (190, 200)], "overlap-would-hide", id="around, in a row"
+        ),
+    ],
+)
+def test_f103_segment_when_the_tier_has_it_in_part_then_is_whole_or_refused(
+    known: list[tuple[int, int]], expected: str
+) -> None:
+    """Never cut: copied whole where brokers then find every offset, and else not at all."""
+    finished = [copied(f"{start}", start, stop, FINISHED) for start, stop in known]
+    plan = planned(cut(90, 140), *finished)
+    if expected == "copy":
+        assert ranges(plan) == [("copy", 90, 140)]
+    else:
+        assert reasons(plan) == [(expected, 90, 140)]
+
+
+def test_f103_segment_when_another_lineage_has_the_rest_then_is_no_hindrance() -> None:
+    """What a deposed leader copied beyond the change of leaders is asked for by nobody."""
+    history = ((0, 0), (1, 120))
+    deposed = copied("a", 0, 200, FINISHED)
+    plan = planned(cut(90, 140, history=history), deposed, history=history)
+    assert ranges(plan) == [("copy", 90, 140)]
+    later = ((0, 0), (1, 300))
+    assert Tier(image(deposed), later).why_hides(((0, 90), (1, 120)), 90, 140) is not None
+
+
+def test_watermark_when_it_lies_above_then_displaces_nothing() -> None:
+    """Copies that are gone still count for brokers: the one within would stay in its slot."""
+    inner = copied("a", 95, 110, FINISHED)
+    assert ranges(planned(cut(90, 140), inner)) == [("copy", 90, 140)]
+    assert reasons(planned(cut(90, 140), inner, watermarks=[(0, 140)])) == [
+        ("overlap-would-hide", 90, 140)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("known", "history", "watermarks", "log_start", "expected"),
+    [
+        pytest.param([], ONE, [], 30, 30, id="empty"),
+        pytest.param([(0, 50)], ONE, [], 0, 50, id="behind the highest"),
+        pytest.param([(0, 50)], ONE, [(0, 79)], 0, 80, id="watermark"),
+        pytest.param([(0, 50)], ONE, [], 60, 60, id="log starts above"),
+        pytest.param([(0, 50)], ((0, 0), (1, 40)), [], 0, 40, id="cut by the next leader"),
+        pytest.param([(0, 50)], ((1, 0),), [], 0, 0, id="of no leader that counts"),
+    ],
+)
+def test_next_offset_when_brokers_look_then_is_behind_the_highest_of_the_lineage(
+    known: list[tuple[int, int]],
+    history: Epochs,
+    watermarks: list[tuple[int, int]],
+    log_start: int,
+    expected: int,
+) -> None:
+    """Where a broker goes on to copy once it may."""
+    finished = [copied(f"{start}", start, stop, FINISHED) for start, stop in known]
+    tier = Tier(image(*finished, watermarks=watermarks), history)
+    assert tier.next_offset(log_start) == expected
+
+
+@pytest.mark.parametrize(
+    ("offsets", "known", "log_start", "expected"),
+    [
+        pytest.param((0, 10, 20), [], 0, None, id="empty tier, from the log start"),
+        pytest.param((0, 10, 20, 30), [(0, 10)], 0, None, id="goes on"),
+        pytest.param((10, 20), [(0, 10)], 0, None, id="local part begins there"),
+        pytest.param((10, 20), [], 0, "not-at-next-offset", id="begins above the log start"),
+        pytest.param((15, 20), [(0, 10)], 0, "not-at-next-offset", id="begins above"),
+        pytest.param((5, 20), [(0, 10)], 0, "not-at-next-offset", id="begins below"),
+        pytest.param((20, 30), [(0, 10), (15, 20)], 0, "tier-has-hole", id="hole in the tier"),
+        pytest.param((20, 30), [(15, 20)], 10, "tier-has-hole", id="hole at the log start"),
+        pytest.param((20, 30), [(10, 20)], 10, None, id="tier begins with the log"),
+    ],
+)
+def test_adopted_copies_when_they_begin_then_do_so_exactly_where_the_tier_ends(
+    offsets: tuple[int, ...], known: list[tuple[int, int]], log_start: int, expected: str | None
+) -> None:
+    """A gap would be deleted by brokers, and what lies before would be there twice."""
+    finished = [copied(f"{start}", start, stop, FINISHED) for start, stop in known]
+    plan = planned(cut(*offsets), *finished, mode=Mode.ADOPT, log_start=log_start)
+    if expected is None:
+        first = max((stop for _, stop in known), default=offsets[0])
+        left = offsets[offsets.index(first) :]
+        assert ranges(plan) == [("copy", *pair) for pair in pairwise(left)]
+    else:
+        assert not plan.copies
+        assert reasons(plan)[0][0] == expected
+    assert not plan.gaps
+
+
+def test_adoption_when_the_topic_or_its_start_is_not_known_then_is_refused() -> None:
+    """A topic that no broker tiers has no one to adopt; without a log start nothing is exact."""
+    refused = planned(cut(0, 10), mode=Mode.ADOPT, is_tiered=False)
+    assert reasons(refused) == [("not-tiered", 0, 10)]
+    refused = planned(cut(0, 10), mode=Mode.ADOPT, log_start=None)
+    assert reasons(refused) == [("log-start-unknown", 0, 10)]
+    finished = copied("a", 0, 10, FINISHED)
+    refused = planned(cut(10, 20), finished, mode=Mode.ADOPT, history=((0, 5),))
+    assert reasons(refused) == [("tier-has-hole", 10, 20)]
+
+
+def test_epochs_of_a_part_when_cut_then_begin_with_it() -> None:
+    """The epoch in force at its base is listed with the base."""
+    assert own_epochs(((0, 0), (2, 50)), 40, 60) == ((0, 40), (2, 50))

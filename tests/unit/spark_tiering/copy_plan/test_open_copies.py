@@ -1,0 +1,314 @@
+"""What becomes of copies that were started and not finished, by the evidence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.copy_plan.inputs import Evidence, ObjectsFound, Writer
+from spark_tiering.copy_plan.planner import make_plan
+from spark_tiering.copy_plan.reasons import Mode
+from spark_tiering.copy_plan.rules import Budgets, Filters
+from tests.support.plans import (
+    DELETING,
+    FINISHED,
+    NOW_MS,
+    STARTED,
+    copied,
+    cut,
+    evidence,
+    image,
+    metadata,
+    new_ids,
+    planned,
+    ranges,
+    reasons,
+    rules,
+    segment,
+    source,
+)
+
+if TYPE_CHECKING:
+    from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.copy_plan.plan import PartitionPlan
+
+NONE, PARTIAL, WHOLE, DAMAGED, UNKNOWN = ObjectsFound
+SEGMENTS = cut(100, 200, 300)
+OPEN = copied("open", 100, 200, STARTED)
+OPEN_TO_160 = copied("open", 100, 160, STARTED)
+
+
+def fates(plan: PartitionPlan) -> dict[str, str]:
+    """What becomes of each open copy: what is done, why it is ended, or why it is left."""
+    found = {str(one.uuid): one.action.value for one in plan.copies}
+    found |= {str(one.uuid): f"ended: {one.reason}" for one in plan.ends}
+    found |= {str(one.uuid): f"open: {one.reason}" for one in plan.left_open}
+    return found
+
+
+def fate(known: SegmentMetadata, plan: PartitionPlan) -> str:
+    """What becomes of one."""
+    return fates(plan)[str(known.id.uuid)]
+
+
+@pytest.mark.parametrize(
+    ("objects", "expected", "done"),
+    [
+        pytest.param(WHOLE, "complete", ("complete", 100, 200), id="F108 all there"),
+        pytest.param(PARTIAL, "resume", ("resume", 100, 200), id="F121 no manifest"),
+        pytest.param(NONE, "resume", ("resume", 100, 200), id="F102 nothing there"),
+        pytest.param(DAMAGED, "ended: objects-damaged", ("copy", 100, 200), id="F128 damaged"),
+    ],
+)
+def test_open_copy_of_ours_when_its_writer_has_ended_then_is_gone_on_with(
+    objects: ObjectsFound, expected: str, done: tuple[str, int, int]
+) -> None:
+    """The range is done once: under the id that it has, or anew after that one was ended."""
+    plan = planned(SEGMENTS, OPEN, evidence=[evidence(OPEN, objects)])
+    assert fate(OPEN, plan) == expected
+    assert ranges(plan) == [done, ("copy", 200, 300)]
+    assert not plan.left_out
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        pytest.param([], "evidence-missing", id="nothing known"),
+        pytest.param([evidence(OPEN, WHOLE, Writer.ALIVE)], "writer-alive", id="second job"),
+        pytest.param([evidence(OPEN, UNKNOWN)], "objects-unknown", id="F126 outcome unknown"),
+    ],
+)
+def test_open_copy_when_nobody_can_tell_what_became_of_it_then_its_range_waits(
+    found: list[Evidence], expected: str
+) -> None:
+    """Neither lost nor twice: it stays open, and its offsets are not copied under another id."""
+    plan = planned(SEGMENTS, OPEN, evidence=found)
+    assert fate(OPEN, plan) == f"open: {expected}"
+    assert reasons(plan) == [("open-copy-undecided", 100, 200), ("behind", 200, 300)]
+    assert ranges(plan) == []
+
+
+@pytest.mark.parametrize("objects", list(ObjectsFound))
+def test_f114_deletion_when_it_was_begun_then_is_finished(objects: ObjectsFound) -> None:
+    """A copy in deletion is found and ended, whatever is left of it, and copied anew."""
+    going = replace(OPEN, state=DELETING)
+    plan = planned(SEGMENTS, going, evidence=[evidence(going, objects)])
+    assert [(one.state, one.reason.value) for one in plan.ends] == [(DELETING, "deletion-begun")]
+    assert ranges(plan) == [("copy", 100, 200), ("copy", 200, 300)]
+
+
+@pytest.mark.parametrize("writer", [Writer.ALIVE, Writer.FOREIGN])
+def test_f114_deletion_when_it_is_somebody_elses_then_is_left(writer: Writer) -> None:
+    """Retention of a broker deletes in its own time."""
+    going = replace(OPEN, state=DELETING)
+    plan = planned(SEGMENTS, going, evidence=[evidence(going, NONE, writer)])
+    assert not plan.ends
+
+
+def test_f115_copy_when_it_is_ended_then_its_events_go_by_delete_started() -> None:
+    """From started to deletion started to deletion finished, which is the only legal way."""
+    plan = make_plan(
+        rules(),
+        metadata(image(OPEN)),
+        [source(SEGMENTS)],
+        [evidence(OPEN, DAMAGED)],
+        new_ids(),
+    )
+    (part,) = plan.partitions
+    (end,) = part.ends
+    events = [
+        plan.end_event(part.partition, end, state, 7)
+        for state in (SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FINISHED)
+    ]
+    assert OPEN.updated(events[0]).updated(events[1]).state is SegmentState.DELETE_SEGMENT_FINISHED
+
+
+def test_f104_custom_metadata_when_a_copy_is_ended_then_is_kept() -> None:
+    """What the storage side had stored beside a segment stays there until the segment is gone."""
+    going = copied("open", 100, 200, DELETING, custom=b"\x01\x02")
+    plan = make_plan(
+        rules(), metadata(image(going)), [source(SEGMENTS)], [evidence(going)], new_ids()
+    )
+    (part,) = plan.partitions
+    event = plan.end_event(part.partition, part.ends[0], SegmentState.DELETE_SEGMENT_FINISHED, 7)
+    assert event.custom_metadata == b"\x01\x02"
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        pytest.param(copied("open", 100, 200, STARTED, size=999), "source-differs", id="size"),
+        pytest.param(
+            copied("open", 100, 200, STARTED, newest_ms=7), "source-differs", id="timestamp"
+        ),
+        pytest.param(
+            copied("open", 100, 200, STARTED, txn_index_empty=False), "source-differs", id="txn"
+        ),
+        pytest.param(copied("open", 100, 190, STARTED), "source-differs", id="end"),
+        pytest.param(copied("open", 110, 200, STARTED), "source-differs", id="start"),
+        pytest.param(
+            copied("open", 100, 200, STARTED, ((0, 100), (1, 150))), "other-lineage", id="epochs"
+        ),
+        pytest.param(
+            copied("open", 100, 200, STARTED, broker_id=2), "other-broker-id", id="broker"
+        ),
+    ],
+)
+@pytest.mark.parametrize("objects", [NONE, PARTIAL, WHOLE])
+def test_open_copy_when_it_is_not_what_the_source_has_then_is_ended_and_copied_anew(
+    known: SegmentMetadata, expected: str, objects: ObjectsFound
+) -> None:
+    """Metadata that says other than the bytes is never finished."""
+    plan = planned(SEGMENTS, known, evidence=[evidence(known, objects)])
+    assert fate(known, plan) == f"ended: {expected}"
+    assert ranges(plan) == [("copy", 100, 200), ("copy", 200, 300)]
+
+
+@pytest.mark.parametrize("objects", list(ObjectsFound))
+def test_open_copy_when_another_has_finished_its_range_then_is_ended(objects: ObjectsFound) -> None:
+    """A late finish would take the place of the copy that readers have."""
+    done = copied("done", 50, 300, FINISHED)
+    plan = planned(SEGMENTS, done, OPEN, evidence=[evidence(OPEN, objects)])
+    assert fate(OPEN, plan) == "ended: covered"
+    assert ranges(plan) == []
+
+
+def test_open_copy_when_its_finish_would_hide_another_then_is_ended() -> None:
+    """Brokers would not find its end behind a copy that begins within it."""
+    done = [copied("a", 110, 120, FINISHED), copied("b", 150, 300, FINISHED)]
+    plan = planned(cut(100, 160), *done, OPEN_TO_160, evidence=[evidence(OPEN_TO_160, WHOLE)])
+    assert fate(OPEN_TO_160, plan) == "ended: overlap-would-hide"
+    assert reasons(plan) == [("overlap-would-hide", 100, 160)]
+
+
+def test_open_copies_of_one_range_when_there_are_several_then_the_nearest_goes_on() -> None:
+    """One is finished, and the others are ended, from the top down."""
+    first, second = OPEN, copied("second", 100, 200, STARTED)
+    third = copied("third", 200, 300, STARTED)
+    fourth = copied("fourth", 200, 300, STARTED)
+    plan = planned(
+        SEGMENTS,
+        *(first, second, third, fourth),
+        evidence=[
+            evidence(first, PARTIAL),
+            evidence(second, WHOLE),
+            evidence(third, DAMAGED),
+            evidence(fourth, DAMAGED),
+        ],
+    )
+    assert fate(first, plan) == "ended: duplicate"
+    assert fate(second, plan) == "complete"
+    assert [one.start_offset for one in plan.ends] == [200, 200, 100]
+    assert ranges(plan) == [("complete", 100, 200), ("copy", 200, 300)]
+
+
+def test_whole_copy_when_the_source_has_it_no_more_then_is_completed() -> None:
+    """What retention took from the source in between is not lost."""
+    known = copied("open", 20, 100, STARTED)
+    plan = planned(SEGMENTS, known, evidence=[evidence(known, WHOLE)])
+    assert ranges(plan) == [("complete", 20, 100), ("copy", 100, 200), ("copy", 200, 300)]
+    assert [(one.first_offset, one.next_offset) for one in plan.gaps] == [(0, 20)]
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        pytest.param(copied("open", 20, 150, STARTED), id="reaches into the source"),
+        pytest.param(copied("open", 20, 100, STARTED, broker_id=2), id="another broker's"),
+        pytest.param(copied("open", 20, 100, STARTED, ((-1, 20),)), id="no such epoch"),
+    ],
+)
+def test_whole_copy_when_it_is_the_last_and_does_not_fit_then_somebody_must_look(
+    known: SegmentMetadata,
+) -> None:
+    """It is neither finished nor deleted, and what the source has is copied meanwhile."""
+    plan = planned(SEGMENTS, known, evidence=[evidence(known, WHOLE)], history=((0, 100),))
+    assert fate(known, plan) == "open: last-copy"
+    assert ranges(plan) == [("copy", 100, 200), ("copy", 200, 300)]
+
+
+@pytest.mark.parametrize(
+    ("of_source", "expected"),
+    [({"stable": None}, "last-stable-offset-unknown"), ({"stable": 199}, "above-last-stable")],
+)
+@pytest.mark.parametrize("objects", [PARTIAL, WHOLE])
+def test_open_copy_when_it_is_not_known_to_be_stable_then_stays(
+    of_source: dict[str, Any], expected: str, objects: ObjectsFound
+) -> None:
+    """What may still be truncated is not finished, and what may be good is not ended."""
+    plan = planned(SEGMENTS, OPEN, evidence=[evidence(OPEN, objects)], **of_source)
+    assert fate(OPEN, plan).startswith(f"open: {expected}")
+    assert ranges(plan) == []
+
+
+def test_open_copy_when_its_segment_was_not_read_or_is_broken_then_stays() -> None:
+    """It names what has to be inspected; a source that broke meanwhile is no reason to delete."""
+    unread = planned(cut(100, 200, is_inspected=False), OPEN, evidence=[evidence(OPEN, PARTIAL)])
+    assert (fate(OPEN, unread), reasons(unread)) == (
+        "open: not-inspected",
+        [("not-inspected", 100, 200)],
+    )
+    torn = planned(
+        [segment(100, 200, blockers=("log: torn",))], OPEN, evidence=[evidence(OPEN, PARTIAL)]
+    )
+    assert (fate(OPEN, torn), reasons(torn)) == ("open: blocked", [("blocked", 100, 200)])
+
+
+def test_whole_copy_when_its_segment_was_not_read_then_is_completed() -> None:
+    """All that is missing is an event: nothing is read for it."""
+    plan = planned(cut(100, 200, is_inspected=False), OPEN, evidence=[evidence(OPEN, WHOLE)])
+    assert ranges(plan) == [("complete", 100, 200)]
+    (copy,) = plan.copies
+    assert (copy.cost.bytes, copy.cost.objects, copy.cost.requests) == (0, 0, 4)
+
+
+def test_open_copy_when_filters_speak_against_new_ones_then_is_gone_on_with() -> None:
+    """What was begun is finished, though it would not be begun now."""
+    for objects, action in ((WHOLE, "complete"), (PARTIAL, "resume")):
+        plan = make_plan(
+            rules(filters=Filters(age_ms_min=NOW_MS, kept_local_bytes=10**6)),
+            metadata(image(OPEN)),
+            [source(SEGMENTS)],
+            [evidence(OPEN, objects)],
+            new_ids(),
+        )
+        assert ranges(plan.partitions[0]) == [(action, 100, 200)]
+
+
+@pytest.mark.parametrize("objects", [PARTIAL, WHOLE])
+@pytest.mark.parametrize(
+    ("mode", "expected"), [(Mode.ARCHIVE, "open: behind"), (Mode.ADOPT, "ended: behind")]
+)
+def test_open_copy_when_one_below_is_left_out_then_is_not_finished(
+    objects: ObjectsFound, mode: Mode, expected: str
+) -> None:
+    """It would leave a gap; where brokers go by the highest offset alone, it is ended."""
+    above = copied("open", 200, 300, STARTED)
+    segments = [segment(100, 200, blockers=("log: torn",)), *cut(200, 300)]
+    plan = planned(segments, above, evidence=[evidence(above, objects)], mode=mode, log_start=100)
+    assert fate(above, plan) == expected
+    assert ranges(plan) == []
+
+
+def test_budget_when_it_is_used_up_then_open_copies_wait_too() -> None:
+    """Ends are paid for first, then copies by their turn; nothing is half paid."""
+    other = copied("wrong", 200, 250, STARTED)
+    for requests, expected in (
+        (3, ("open: budget", "open: budget")),
+        (4, ("open: budget", "ended: source-differs")),
+        (9, ("open: budget", "ended: source-differs")),
+        (10, ("resume", "ended: source-differs")),
+    ):
+        plan = make_plan(
+            rules(budgets=Budgets(requests_max=requests)),
+            metadata(image(OPEN, other)),
+            [source(SEGMENTS)],
+            [evidence(OPEN, PARTIAL), evidence(other, PARTIAL)],
+            new_ids(),
+        )
+        (part,) = plan.partitions
+        assert (fate(OPEN, part), fate(other, part)) == expected
+        assert plan.cost.requests <= requests

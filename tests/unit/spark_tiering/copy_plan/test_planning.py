@@ -1,0 +1,338 @@
+"""Which segments are copied, in which order, and why the others are not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.errors import InvalidArgument
+from rlmm.metadata.ids import SegmentId, Uuid
+from rlmm.metadata.segment import PartitionDeleteState
+from spark_tiering.copy_plan.inputs import (
+    Evidence,
+    MetadataImage,
+    ObjectsFound,
+    PartitionImage,
+    Writer,
+    details_of,
+)
+from spark_tiering.copy_plan.planner import make_plan
+from spark_tiering.copy_plan.reasons import LeftOut, Mode
+from spark_tiering.copy_plan.rules import Filters
+from spark_tiering.layout.object_names import parse_object_key
+from tests.support.builders import TOPIC_ID, tp
+from tests.support.plans import (
+    DELETING,
+    FINISHED,
+    NOW_MS,
+    STARTED,
+    copied,
+    cut,
+    image,
+    metadata,
+    new_ids,
+    planned,
+    ranges,
+    reasons,
+    rules,
+    segment,
+    source,
+)
+from tests.support.segments import example_partition, inspect_all
+
+if TYPE_CHECKING:
+    from rlmm.metadata.segment import SegmentState
+    from spark_tiering.copy_plan.inputs import SourceSegment
+
+
+def test_copies_when_nothing_is_in_the_tier_then_rise_without_a_gap() -> None:
+    """Every rolled segment is copied, the lowest first; the active one is named."""
+    plan = planned(cut(0, 10, 25, 30, is_active=True))
+    assert ranges(plan) == [("copy", 0, 10), ("copy", 10, 25), ("copy", 25, 30)]
+    assert reasons(plan) == [("active", 30, None)]
+    assert [one.turn for one in plan.copies] == [0, 1, 2]
+    assert not plan.gaps
+
+
+def test_f107_plan_when_everything_was_copied_then_copies_nothing() -> None:
+    """Twice over the same source: the second run has nothing to do, and says why."""
+    segments = cut(0, 10, 25, 30)
+    first = make_plan(rules(), metadata(image()), [source(segments)], [], new_ids())
+    done = [
+        replace(first.started_event(part.partition, one, 5), state=FINISHED)
+        for part, one in first.in_turn()
+    ]
+    second = planned(segments, *done)
+    assert ranges(second) == []
+    assert reasons(second) == [("covered", 0, 30)]
+
+
+def test_f107_keys_when_they_are_made_then_depend_on_the_segment_alone() -> None:
+    """Topic, topic id, partition, start offset and segment id make the names of the objects."""
+    plan = make_plan(rules(prefix="t/"), metadata(image()), [source(cut(5, 9))], [], new_ids())
+    ((part, copy),) = plan.in_turn()
+    keys = list(plan.keys(part.partition, copy).values())
+    names = [parse_object_key(key, "t/") for key in keys]
+    assert [name.kind for name in names if name] == ["log", "indexes", "rsm-manifest"]
+    assert {(name.start_offset, name.segment_id.uuid) for name in names if name} == {(5, copy.uuid)}
+
+
+@pytest.mark.parametrize("state", [STARTED, DELETING])
+def test_f102_range_when_its_copy_was_not_finished_then_is_copied_anew(state: SegmentState) -> None:
+    """Only finished copies count: a broker's open one is no copy, whatever became of it."""
+    known = copied("open", 0, 10, state, broker_id=9)
+    found = Evidence(known.id, Writer.FOREIGN, ObjectsFound.UNKNOWN)
+    plan = planned(cut(0, 10), known, evidence=[found])
+    assert ranges(plan) == [("copy", 0, 10)]
+    assert plan.copies[0].uuid != known.id.uuid
+    assert [one.reason.value for one in plan.left_open] == ["not-ours"]
+
+
+def test_f103_range_when_leaders_rolled_elsewhere_then_goes_by_offsets_and_epochs() -> None:
+    """A segment whose base is in the tier still lacks its end; one of an old epoch is another."""
+    known = [copied("a", 0, 100, FINISHED), copied("b", 100, 200, FINISHED)]
+    plan = planned(cut(0, 90, 210, 300), *known)
+    assert ranges(plan) == [("copy", 90, 210), ("copy", 210, 300)]
+    assert plan.copies[0].lacking == ((0, 200, 210),)
+    assert reasons(plan) == [("covered", 0, 90)]
+    history = ((0, 0), (2, 50))
+    plan = planned(cut(0, 50, 100, history=history), known[0], history=history)
+    assert ranges(plan) == [("copy", 50, 100)]
+
+
+def test_f106_partition_when_its_metadata_is_not_ready_then_nothing_is_written() -> None:
+    """What cannot be read is not guessed: every segment is left out, and nothing is ended."""
+    plan = make_plan(rules(), metadata(), [source(cut(0, 10, 20))], [], new_ids())
+    (part,) = plan.partitions
+    assert plan.is_empty
+    assert reasons(part) == [("metadata-absent", 0, 20)]
+    assert (part.image_digest, part.metadata_partition) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("of_source", "expected"),
+    [
+        pytest.param({"stable": None}, "last-stable-offset-unknown", id="stability unknown"),
+        pytest.param({"stable": 9}, "above-last-stable-offset", id="not stable"),
+        pytest.param({"history": None}, "leader-epoch-unknown", id="no history"),
+        pytest.param({"history": ((1, 5),)}, "leader-epoch-unknown", id="history begins above"),
+        pytest.param({"history": ((1, 0),)}, "leader-epochs-disagree", id="another history"),
+        pytest.param({"is_tiered": True}, "broker-copies", id="a broker tiers it"),
+    ],
+)
+def test_f109_segment_when_something_is_against_it_then_is_left_out(
+    of_source: dict[str, Any], expected: str
+) -> None:
+    """Not stable, or written under nobody knows which leader: a named reason, and no copy."""
+    plan = planned(cut(0, 10), **of_source)
+    assert (ranges(plan), reasons(plan)) == ([], [(expected, 0, 10)])
+
+
+@pytest.mark.parametrize(
+    ("middle", "expected"),
+    [
+        pytest.param(segment(10, 20, is_inspected=False), "not-inspected", id="unread"),
+        pytest.param(segment(10, 20, blockers=("log: torn",)), "blocked", id="torn"),
+        pytest.param(segment(10, 20, size=2**31), "too-large", id="two gigabytes"),
+        pytest.param(segment(10, 20, newest_ms=NOW_MS - 10), "too-young", id="young"),
+        pytest.param(segment(10, 20, ((1, 10),)), "leader-epochs-disagree", id="epochs"),
+    ],
+)
+def test_segment_when_one_below_is_left_out_then_is_left_out_too(
+    middle: SourceSegment, expected: str
+) -> None:
+    """No copy leaves a gap, so what lies above waits, and names what it waits for."""
+    segments = [*cut(0, 10), middle, *cut(20, 30, 40)]
+    whole = make_plan(
+        rules(filters=Filters(age_ms_min=100)),
+        metadata(image()),
+        [source(segments)],
+        [],
+        new_ids(),
+    )
+    (plan,) = whole.partitions
+    assert ranges(plan) == [("copy", 0, 10)]
+    assert reasons(plan) == [(expected, 10, 20), ("behind", 20, 40)]
+    assert plan.left_out[1].detail == f"10 is left out: {expected}"
+
+
+def test_segments_when_none_was_read_then_those_to_inspect_are_named() -> None:
+    """A first plan says what has to be read: not what is covered, unstable or kept local."""
+    segments = cut(0, 10, 20, 30, 40, 50, is_inspected=False)
+    whole = make_plan(
+        rules(filters=Filters(kept_local_bytes=1000)),
+        metadata(image(copied("a", 0, 10, FINISHED))),
+        [source(segments, stable=49)],
+        [],
+        new_ids(),
+    )
+    assert reasons(whole.partitions[0]) == [
+        ("covered", 0, 10),
+        ("not-inspected", 10, 40),
+        ("above-last-stable-offset", 40, 50),
+    ]
+
+
+def test_ids_when_given_then_the_usable_ones_are_used_in_turn() -> None:
+    """None that Kafka reserves or never draws, none twice, none that a segment has."""
+    taken, good, other = Uuid.of(3, 3), Uuid.of(3, 4), Uuid.of(3, 5)
+    dashed = Uuid(b"\xf8" + bytes(15))
+    assert str(dashed).startswith("-")
+    given = [Uuid.of(0, 0), Uuid.of(0, 1), dashed, taken, good, good, other, Uuid.of(3, 6)]
+    known = copied(SegmentId(tp(), taken), 0, 10, FINISHED)
+    plan = make_plan(rules(), metadata(image(known)), [source(cut(0, 10, 20, 30))], [], given)
+    assert [one.uuid for _, one in plan.in_turn()] == [good, other]
+    with pytest.raises(InvalidArgument, match="ids"):
+        make_plan(rules(), metadata(image(known)), [source(cut(0, 10, 20, 30))], [], given[:6])
+
+
+def test_partition_when_it_is_being_deleted_then_nothing_is_copied() -> None:
+    """Nothing may follow the deletion of a partition."""
+    state = PartitionDeleteState.DELETE_PARTITION_MARKED
+    going = PartitionImage(tp(), (copied("a", 0, 10, STARTED),), (), state)
+    plan = make_plan(rules(), metadata(going), [source(cut(0, 10))], [], new_ids())
+    (part,) = plan.partitions
+    assert reasons(part) == [("partition-being-deleted", 0, 10)]
+    assert [one.reason.value for one in part.left_open] == ["partition-left-out"]
+
+
+def test_f113_source_when_the_metadata_knows_a_newer_leader_then_is_not_copied() -> None:
+    """A leader change in progress: the log of a deposed leader may still be cut."""
+    newer = copied("a", 0, 10, FINISHED, ((4, 0),))
+    assert reasons(planned(cut(0, 10, 20), newer)) == [("source-outdated", 0, 20)]
+    assert reasons(planned(cut(0, 10), watermarks=[(4, 3)])) == [("source-outdated", 0, 10)]
+
+
+@pytest.mark.parametrize(
+    ("positions", "images", "text"),
+    [
+        pytest.param({}, (image(),), "position", id="no position"),
+        pytest.param(dict.fromkeys(range(5), -1), (image(),), "position", id="position below 0"),
+        pytest.param(dict.fromkeys(range(5), 1), (image(), image()), "twice", id="twice"),
+    ],
+)
+def test_f113_metadata_when_it_is_not_of_one_moment_then_is_refused(
+    positions: dict[int, int], images: tuple[PartitionImage, ...], text: str
+) -> None:
+    """An image without the offset that it was taken at, or with two of one partition, is none."""
+    with pytest.raises(InvalidArgument, match=text):
+        MetadataImage("c", TOPIC_ID, 5, positions, images)
+
+
+def test_inputs_when_they_contradict_themselves_then_are_refused() -> None:
+    """Segments that do not follow each other, epochs that do not rise, names no broker has."""
+    one = copied("a", 0, 10, STARTED)
+    with pytest.raises(InvalidArgument, match="follows"):
+        source([segment(0, 10), segment(11, 20)])
+    with pytest.raises(InvalidArgument, match="follows"):
+        source([segment(0, None), segment(11, 20)])
+    with pytest.raises(InvalidArgument, match="bytes"):
+        source([segment(10, 10)])
+    with pytest.raises(InvalidArgument, match="epoch"):
+        source([], history=((1, 0), (1, 5)))
+    with pytest.raises(InvalidArgument, match="no broker"):
+        source([], partition=tp("a/b"))
+    with pytest.raises(InvalidArgument, match="twice"):
+        image(one, one)
+    with pytest.raises(InvalidArgument, match="another"):
+        image(one, partition=tp("other"))
+    with pytest.raises(InvalidArgument, match="twice"):
+        make_plan(rules(), metadata(image()), [source([]), source([])], [], [])
+    two = [Evidence(one.id, writer, ObjectsFound.NONE) for writer in (Writer.ENDED, Writer.ALIVE)]
+    with pytest.raises(InvalidArgument, match="contradicts"):
+        make_plan(rules(), metadata(image(one)), [], two, [])
+
+
+def test_digest_of_metadata_when_said_in_another_order_then_is_the_same() -> None:
+    """It changes with every field, and with nothing else."""
+    one, other = copied("a", 0, 10, STARTED), copied("b", 10, 20, FINISHED)
+    digest = image(one, other, watermarks=[(0, 9), (1, 3)]).digest
+    assert image(other, one, watermarks=[(1, 3), (0, 9)]).digest == digest
+    assert image(one, other, watermarks=[(0, 9)]).digest != digest
+    assert image(replace(one, event_timestamp_ms=3), other).digest != image(one, other).digest
+
+
+@pytest.mark.parametrize(
+    ("known", "watermarks", "gaps"),
+    [
+        pytest.param([], [], [(0, 50, False)], id="first archive"),
+        pytest.param([(0, 20)], [], [(20, 50, True)], id="lost since"),
+        pytest.param([(10, 20), (30, 40)], [], [(0, 10, False), (20, 30, True), (40, 50, True)],
+                     id="lost twice"),
+        pytest.param([], [(0, 29)], [(0, 30, False), (30, 50, True)], id="tier has expired"),
+        pytest.param([(0, 20), (10, 50)], [], [], id="none"),
+        pytest.param([(0, 20), (20, 70)], [], [], id="reaches into the source"),
+    ],
+)  # fmt: skip
+def test_gap_when_the_source_begins_above_the_tier_then_is_named(
+    known: list[tuple[int, int]], watermarks: list[tuple[int, int]], gaps: list[Any]
+) -> None:
+    """What was deleted before it was copied is said, and hinders nothing."""
+    finished = [copied(f"{start}", start, stop, FINISHED) for start, stop in known]
+    plan = planned(cut(50, 60, 80), *finished, watermarks=watermarks)
+    assert [(one.first_offset, one.next_offset, one.is_lost) for one in plan.gaps] == gaps
+    assert plan.copies[-1].last_offset == 79
+
+
+def test_details_when_taken_from_inspections_then_make_a_plan_of_real_segments() -> None:
+    """What an inspection reports is what the metadata will say; sizes of parts are counted."""
+    reports = inspect_all(example_partition())
+    segments = [
+        replace(segment(*one.segment), size_bytes=one.size_bytes, details=details_of(one))
+        for one in reports
+    ]
+    history = reports[-1].after.epochs
+    assert history is not None
+    plan = planned(segments, history=history)
+    assert [one.epochs for one in plan.copies] == [one.epochs for one in reports]
+    assert [one.txn_index_empty for one in plan.copies] == [one.txn_index_empty for one in reports]
+    assert [one.size_bytes for one in plan.copies] == [one.size_bytes for one in reports]
+    assert all(one.indexes_bytes > 0 for one in plan.copies)
+
+
+@pytest.mark.parametrize(
+    ("mode", "with_compacted", "is_copied"),
+    [
+        (Mode.ARCHIVE, False, False),
+        (Mode.ARCHIVE, True, True),
+        (Mode.ADOPT, False, False),
+        (Mode.ADOPT, True, False),
+    ],
+)
+def test_topic_that_is_compacted_when_not_asked_for_then_nothing_of_it_is_copied(
+    mode: Mode, with_compacted: bool, is_copied: bool
+) -> None:
+    """A copy of what a cleaner rewrites is made where it is wanted; brokers tier no such topic."""
+    kept = source(cut(0, 10, 20), is_tiered=mode is Mode.ADOPT, log_start=0)
+    plan = make_plan(
+        rules(mode, filters=Filters(with_compacted=with_compacted)),
+        metadata(image()),
+        [replace(kept, is_compacted=True)],
+        [],
+        new_ids(),
+    )
+    assert bool(plan.in_turn()) is is_copied
+    (found,) = plan.partitions
+    reasons_of = {run.reason: run.detail for run in found.left_out}
+    assert (LeftOut.COMPACTED in reasons_of) is not is_copied
+    if not is_copied:
+        assert "cleanup.policy has compact" in reasons_of[LeftOut.COMPACTED]
+
+
+def test_segment_that_is_empty_when_its_topic_is_compacted_then_those_above_are_copied() -> None:
+    """Where a cleaner has left nothing there is no gap; in any other topic it is looked at."""
+    first, second = cut(0, 10, 20)
+    emptied = source([replace(first, size_bytes=0), second])
+    for is_compacted, copies in ((True, [10]), (False, [0, 10])):
+        plan = make_plan(
+            rules(filters=Filters(with_compacted=True)),
+            metadata(image()),
+            [replace(emptied, is_compacted=is_compacted)],
+            [],
+            new_ids(),
+        )
+        (found,) = plan.partitions
+        assert [one.start_offset for one in found.copies] == copies
+        assert (LeftOut.EMPTY in [run.reason for run in found.left_out]) is is_compacted

@@ -1,0 +1,198 @@
+"""Filters, budgets, and in which order partitions take their turns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import InvalidArgument
+from spark_tiering.copy_plan.planner import make_plan
+from spark_tiering.copy_plan.rules import Budgets, Filters, RequestCosts
+from tests.support.builders import tp
+from tests.support.plans import (
+    NOW_MS,
+    cut,
+    image,
+    metadata,
+    new_ids,
+    planned,
+    ranges,
+    reasons,
+    rules,
+    segment,
+    source,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@pytest.mark.parametrize(
+    ("filters", "wanted"),
+    [
+        pytest.param(Filters(), ["a.x", "a.y", "b"], id="all but Kafka's own"),
+        pytest.param(Filters(("a.*",)), ["a.x", "a.y"], id="pattern"),
+        pytest.param(Filters(("a.*", "b"), ("*.y",)), ["a.x", "b"], id="without"),
+        pytest.param(Filters(("[!a]*",)), ["b"], id="class"),
+        pytest.param(Filters(("__offsets", "b")), ["__offsets", "b"], id="named"),
+        pytest.param(Filters(("__*",)), [], id="Kafka's own by pattern"),
+        pytest.param(Filters(("A.X",)), [], id="letters count"),
+    ],
+)
+def test_topics_when_filtered_then_only_those_wanted_are_copied(
+    filters: Filters, wanted: list[str]
+) -> None:
+    """Names and patterns; topics of Kafka itself only by name."""
+    partitions = [tp(name, 0) for name in ("__offsets", "a.x", "a.y", "b")]
+    plan = make_plan(
+        rules(filters=filters),
+        metadata(*(image(partition=one) for one in partitions)),
+        [source(cut(0, 10), partition=one) for one in partitions],
+        [],
+        new_ids(),
+    )
+    assert [one.partition.topic for one in plan.partitions if one.copies] == wanted
+    others = [one for one in plan.partitions if not one.copies]
+    assert all(reasons(one) == [("topic-not-wanted", 0, 10)] for one in others)
+
+
+@pytest.mark.parametrize(
+    ("kept_bytes", "until"),
+    [(0, 40), (1000, 40), (1001, 30), (2000, 30), (3000, 20), (4001, 0)],
+)
+def test_bytes_kept_local_when_asked_then_whole_segments_above_them_suffice(
+    kept_bytes: int, until: int
+) -> None:
+    """A segment is copied once the log above it, the active segment included, is that long."""
+    whole = make_plan(
+        rules(filters=Filters(kept_local_bytes=kept_bytes)),
+        metadata(image()),
+        [source(cut(0, 10, 20, 30, 40, is_active=True))],
+        [],
+        new_ids(),
+    )
+    (plan,) = whole.partitions
+    assert ranges(plan) == [("copy", at, at + 10) for at in range(0, until, 10)]
+    kept = [("kept-local", until, 40)] if until < 40 else []
+    assert reasons(plan) == [*kept, ("active", 40, None)]
+
+
+@pytest.mark.parametrize(("age_ms", "count"), [(0, 3), (1, 2), (5, 1), (100, 0)])
+def test_age_when_asked_then_a_segment_with_a_younger_record_waits(age_ms: int, count: int) -> None:
+    """Exactly that old is old enough; records of the future are young, unless age is not asked."""
+    segments = [
+        segment(0, 10, newest_ms=NOW_MS - 5),
+        segment(10, 20, newest_ms=NOW_MS - 1),
+        segment(20, 30, newest_ms=NOW_MS + 9),
+    ]
+    rule = rules(filters=Filters(age_ms_min=age_ms))
+    plan = make_plan(rule, metadata(image()), [source(segments)], [], new_ids())
+    assert len(plan.partitions[0].copies) == count
+
+
+@pytest.mark.parametrize(
+    ("budgets", "reason"),
+    [
+        pytest.param(Budgets(bytes_max=2200), "budget-bytes", id="bytes"),
+        pytest.param(Budgets(objects_max=8), "budget-objects", id="objects"),
+        pytest.param(Budgets(requests_max=17), "budget-requests", id="requests"),
+    ],
+)
+def test_budget_when_it_is_used_up_then_the_rest_of_the_partition_waits(
+    budgets: Budgets, reason: str
+) -> None:
+    """What fits is copied, the lowest first, and what does not is left out by the budget's name."""
+    rule = rules(budgets=budgets)
+    whole = make_plan(rule, metadata(image()), [source(cut(0, 10, 20, 30, 40))], [], new_ids())
+    (plan,) = whole.partitions
+    assert ranges(plan) == [("copy", 0, 10), ("copy", 10, 20)]
+    assert reasons(plan) == [(reason, 20, 40)]
+    assert "are left" in plan.left_out[0].detail
+
+
+def test_budget_when_a_large_segment_does_not_fit_then_smaller_ones_elsewhere_do() -> None:
+    """One segment that is larger than the budget does not hold up all other partitions."""
+    large, small = tp("a", 0), tp("b", 0)
+    plan = make_plan(
+        rules(budgets=Budgets(bytes_max=1100)),
+        metadata(image(partition=large), image(partition=small)),
+        [
+            source([segment(0, 10, size=5000)], partition=large),
+            source(cut(0, 10, 20), partition=small),
+        ],
+        [],
+        new_ids(),
+    )
+    assert [ranges(one) for one in plan.partitions] == [[], [("copy", 0, 10)]]
+
+
+@pytest.mark.parametrize(
+    ("log_bytes", "requests"),
+    [(0, 6), (99 * 2**20, 6), (100 * 2**20, 6 + 4), (2**31 - 1, 6 + 43)],
+)
+def test_requests_when_a_log_is_sent_in_parts_then_are_counted_at_most(
+    log_bytes: int, requests: int
+) -> None:
+    """One to begin, one for each part, one to end; what cannot be compressed has grown a little."""
+    costs = RequestCosts(multipart_above_bytes=100 * 2**20, part_bytes=50 * 2**20)
+    rule = rules(costs=costs)
+    plan = make_plan(
+        rule, metadata(image()), [source([segment(0, 9, size=log_bytes)])], [], new_ids()
+    )
+    assert plan.cost.requests == requests
+
+
+def test_order_when_brokers_delete_then_what_expires_first_comes_first() -> None:
+    """Over all partitions by expiry, then by the age of records; in each by offset."""
+    soon, later, never = tp("z", 0), tp("y", 0), tp("x", 0)
+    plan = make_plan(
+        rules(),
+        metadata(*(image(partition=one) for one in (soon, later, never))),
+        [
+            source(cut(0, 10, 20), partition=never),
+            source(cut(100, 110), partition=later, retention_ms=900),
+            source([segment(5, 9, newest_ms=50), segment(9, 12, newest_ms=2000)], partition=soon,
+                   retention_ms=800),
+        ],
+        [],
+        new_ids(),
+    )  # fmt: skip
+    assert [(part.partition.topic, one.start_offset) for part, one in plan.in_turn()] == [
+        ("z", 5),
+        ("y", 100),
+        ("z", 9),
+        ("x", 0),
+        ("x", 10),
+    ]
+    assert [one.expires_at_ms for _, one in plan.in_turn()] == [850, 1000, 2800, None, None]
+
+
+@pytest.mark.parametrize("retention_ms", [-1, 2**63 - 1])
+def test_expiry_when_brokers_keep_for_ever_then_is_unknown(retention_ms: int) -> None:
+    """Kafka's word for for ever, and times behind the end of time, are no expiry."""
+    plan = planned(cut(5, 10), retention_ms=retention_ms)
+    assert plan.copies[0].expires_at_ms is None
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Filters(("a/b",)),
+        lambda: Filters((), ("",)),
+        lambda: Filters(age_ms_min=-1),
+        lambda: Filters(kept_local_bytes=-1),
+        lambda: Budgets(bytes_max=-1),
+        lambda: Budgets(objects_max=10**6),
+        lambda: Budgets(requests_max=-1),
+        lambda: RequestCosts(part_bytes=0),
+        lambda: RequestCosts(multipart_above_bytes=-1),
+        lambda: RequestCosts(checks_of_object=-1),
+        lambda: rules(prefix="a\nb"),
+        lambda: rules(prefix="a" * 501),
+    ],
+)
+def test_rules_when_nobody_can_mean_them_then_are_refused(make: Callable[[], object]) -> None:
+    """Numbers below zero, patterns that no topic can match, prefixes that break lines."""
+    with pytest.raises(InvalidArgument):
+        make()

@@ -1,0 +1,31 @@
+"""Outcomes gathered, whoever tells them."""
+
+from __future__ import annotations
+
+import pickle
+
+from spark_tiering.execution.protocol import UnitLost
+from spark_tiering.execution.unit_results import Gathered
+
+
+def test_outcome_when_it_is_told_twice_then_the_first_one_stands() -> None:
+    """What the accumulator has told is not told again by the job's end."""
+    told: list[object] = []
+    gathered: Gathered[str] = Gathered(2, told.append)
+    gathered.add((1, pickle.dumps("first")))
+    gathered.add((1, pickle.dumps("second")))
+    assert gathered.missing() == [0]
+    gathered.lose(0, "died")
+    assert gathered.outcomes() == [UnitLost(0, "died"), "first"]
+    assert told == ["first", UnitLost(0, "died")]
+
+
+def test_outcome_when_it_cannot_be_read_then_its_unit_is_lost() -> None:
+    """A result of a class that the driver cannot import is no reason to run the unit again."""
+    gathered: Gathered[str] = Gathered(1, None)
+    assert gathered.is_empty
+    gathered.add((0, b"no pickle"))
+    (lost,) = gathered.outcomes()
+    assert isinstance(lost, UnitLost)
+    assert lost.why.startswith("its result cannot be read: UnpicklingError")
+    assert not gathered.is_empty

@@ -1,0 +1,48 @@
+"""Units run in this process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from spark_tiering.execution.in_process import InProcess
+from spark_tiering.execution.protocol import CANCELLED, UnitLost
+from tests.support.units_at_work import Unit, runs, work
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_engine_when_it_is_cancelled_in_the_middle_then_keeps_what_is_done(tmp_path: Path) -> None:
+    """What was heard stays; what had not begun is lost, and was never begun."""
+    engine = InProcess()
+    units = [Unit(number, "", tmp_path) for number in range(3)]
+    outcomes = engine.run_units(units, work, lambda _: engine.cancel())
+    assert outcomes == [0, UnitLost(1, CANCELLED), UnitLost(2, CANCELLED)]
+    assert runs(tmp_path, 1) == runs(tmp_path, 2) == 0
+
+
+def test_outcome_when_one_unit_is_done_then_is_told_before_the_next_begins(tmp_path: Path) -> None:
+    """The second unit finds what the first one's outcome has led to."""
+    units = [Unit(1, "", tmp_path), Unit(2, "wait", tmp_path)]
+    outcomes = InProcess().run_units(units, work, lambda _: (tmp_path / "go-on").touch())
+    assert outcomes == [1, 4]
+
+
+def test_unit_when_it_cannot_be_sent_then_is_found_before_any_is_run(tmp_path: Path) -> None:
+    """What would fail on Spark fails here."""
+    unsendable: list[Any] = [Unit(1, "", tmp_path), lambda: 1]
+    with pytest.raises((AttributeError, TypeError)):
+        InProcess().run_units(unsendable, work)
+    assert runs(tmp_path, 1) == 0
+
+
+def test_unit_when_it_is_interrupted_then_the_interrupt_is_the_callers() -> None:
+    """An interrupt is nobody's failure."""
+
+    def interrupted(unit: int) -> int:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        InProcess().run_units([1], interrupted)

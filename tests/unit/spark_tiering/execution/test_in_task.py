@@ -1,0 +1,36 @@
+"""What a worker does beside its units."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import sys
+from types import ModuleType
+
+import pytest
+
+from spark_tiering.execution import task_entry as in_task
+from spark_tiering.execution.task_entry import Errand, carry_out
+
+
+@pytest.fixture
+def freezes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Each time that everything there is was set apart."""
+    found: list[str] = []
+    monkeypatch.setattr(gc, "freeze", lambda: found.append("frozen"))
+    monkeypatch.setattr(in_task, "_set_apart_at", set())
+    return found
+
+
+def test_worker_when_units_have_imported_something_then_sets_it_apart_from_the_collector(
+    freezes: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark collects after each task: what stays is not walked again and again."""
+    errand = Errand(1, pickle.dumps(abs))
+    for _ in range(3):
+        assert pickle.loads(carry_out(errand, 0, pickle.dumps(-7))) == 7
+    assert freezes == ["frozen"]
+    monkeypatch.setitem(sys.modules, "imported_by_a_unit", ModuleType("imported_by_a_unit"))
+    carry_out(errand, 1, pickle.dumps(-8))
+    carry_out(errand, 2, pickle.dumps(-9))
+    assert freezes == ["frozen", "frozen"]

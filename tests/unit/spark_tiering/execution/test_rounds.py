@@ -1,0 +1,184 @@
+"""Units as jobs: what is tried again, and how a call ends, over jobs that fail as a table says."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import EngineUnfit
+from spark_tiering.execution import spark_engine as rounds
+from spark_tiering.execution.protocol import CANCELLED, UnitLost
+from spark_tiering.execution.spark_engine import SparkEngine
+from spark_tiering.execution.task_entry import Errand, Parcel, carry_out
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+class FakeJobs:
+    """Jobs that run units in this process, one after the other, until one of *deadly* comes."""
+
+    def __init__(self, deadly: Sequence[int] = (), *, probe_fails: bool = False) -> None:
+        self.kill_timeout_s = 0.0
+        self.slots = 2
+        self.jobs: list[list[int]] = []
+        """The units of each job but for probes, in the order in which jobs began."""
+        self.probes = 0
+        self.most = 0
+        self._deadly = set(deadly)
+        self._probe_fails = probe_fails
+        self._running = 0
+        self._lock = threading.Lock()
+        self.cancelled = threading.Event()
+
+    def portions(self, parcels: list[Parcel]) -> list[list[Parcel]]:
+        """One job."""
+        return [parcels] if parcels else []
+
+    def run(self, errand: Errand, parcels: list[Parcel], arrive: Callable[[Parcel], None]) -> None:
+        """Tell of each unit twice, as an RDD does."""
+        if errand.is_probe:
+            self.probes += 1
+            if self._probe_fails:
+                msg = "no worker anywhere"
+                raise RuntimeError(msg)
+        else:
+            with self._lock:
+                self.jobs.append([index for index, _ in parcels])
+                self._running += 1
+                self.most = max(self.most, self._running)
+        try:
+            for index, unit in parcels:
+                if index in self._deadly and not errand.is_probe:
+                    msg = f"Python worker exited unexpectedly ({index})"
+                    raise RuntimeError(msg)
+                parcel = index, carry_out(errand, index, unit)
+                arrive(parcel)
+                arrive(parcel)
+        finally:
+            if not errand.is_probe:
+                with self._lock:
+                    self._running -= 1
+
+    def cancel(self) -> None:
+        """Remembered."""
+        self.cancelled.set()
+
+
+@pytest.fixture(autouse=True)
+def nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are no workers to be waited for."""
+    monkeypatch.setattr(rounds, "NOTICE_S", 0.0)
+    monkeypatch.setattr(rounds, "LOOK_S", 0.001)
+
+
+def test_units_when_all_are_done_then_are_one_job() -> None:
+    """Without trouble there is one job, and no probe."""
+    jobs = FakeJobs()
+    assert SparkEngine(jobs).run_units([-1, -2], abs) == [1, 2]
+    assert jobs.jobs == [[0, 1]]
+    assert jobs.probes == 0
+
+
+def test_job_when_it_fails_then_units_without_an_outcome_are_jobs_of_their_own() -> None:
+    """What is known is kept; one unit fails a second time, and nobody else with it."""
+    jobs = FakeJobs(deadly=[2])
+    told: list[object] = []
+    outcomes = SparkEngine(jobs).run_units([-1, -2, -3, -4, -5], abs, told.append)
+    lost = UnitLost(2, "the Python worker died")
+    assert outcomes == [1, 2, lost, 4, 5]
+    assert jobs.jobs[0] == [0, 1, 2, 3, 4]
+    assert sorted(jobs.jobs[1:]) == [[2], [3], [4]]
+    assert jobs.probes == 1
+    assert jobs.most <= jobs.slots
+    assert len(told) == 5
+
+
+def test_job_when_it_fails_and_no_unit_can_run_then_the_engine_is_unfit() -> None:
+    """Nothing came back and the probe fails: it is not the units' fault."""
+    jobs = FakeJobs(deadly=[0], probe_fails=True)
+    with pytest.raises(EngineUnfit, match=r"^no unit can run: no worker anywhere$"):
+        SparkEngine(jobs).run_units([-1, -2], abs)
+    assert jobs.jobs == [[0, 1]]
+
+
+def test_job_when_it_fails_and_spark_has_gone_then_the_rest_is_lost() -> None:
+    """What came back before is not thrown away with an error."""
+    jobs = FakeJobs(deadly=[1], probe_fails=True)
+    assert SparkEngine(jobs).run_units([-1, -2, -3], abs) == [
+        1,
+        UnitLost(1, "no worker anywhere"),
+        UnitLost(2, "no worker anywhere"),
+    ]
+
+
+def test_engine_when_cancelled_while_a_job_runs_then_cancels_until_it_ends() -> None:
+    """A job that was about to begin is cancelled again; what it did until then is kept."""
+
+    class Stubborn(FakeJobs):
+        def run(
+            self, errand: Errand, parcels: list[Parcel], arrive: Callable[[Parcel], None]
+        ) -> None:
+            arrive((0, pickle.dumps("done")))
+            for _ in range(2):
+                assert self.cancelled.wait(60)
+                self.cancelled.clear()
+            msg = "cancelled"
+            raise RuntimeError(msg)
+
+    jobs = Stubborn()
+    engine = SparkEngine(jobs)
+    outcomes = engine.run_units([1, 2], abs, lambda _: engine.cancel())
+    assert outcomes == ["done", UnitLost(1, CANCELLED)]
+
+
+def test_call_when_who_is_told_raises_then_what_runs_is_cancelled_first() -> None:
+    """The error leaves when the job has ended, not before."""
+
+    class Patient(FakeJobs):
+        has_ended = False
+
+        def run(
+            self, errand: Errand, parcels: list[Parcel], arrive: Callable[[Parcel], None]
+        ) -> None:
+            arrive((0, pickle.dumps("done")))
+            assert self.cancelled.wait(60)
+            self.has_ended = True
+
+    def refuse(outcome: object) -> None:
+        raise ZeroDivisionError
+
+    jobs = Patient()
+    with pytest.raises(ZeroDivisionError):
+        SparkEngine(jobs).run_units([1, 2], abs, refuse)
+    assert jobs.has_ended
+
+
+def test_slots_when_spark_does_not_answer_then_are_an_error_of_ours() -> None:
+    """No foreign error leaves the engine."""
+
+    class Gone(FakeJobs):
+        @property
+        def slots(self) -> int:
+            msg = "connection refused"
+            raise ConnectionError(msg)
+
+        @slots.setter
+        def slots(self, value: int) -> None:
+            pass
+
+    with pytest.raises(EngineUnfit, match=r"^Spark does not answer: connection refused$"):
+        _ = SparkEngine(Gone()).slots
+
+
+def test_engine_when_closed_twice_then_its_session_ends_once() -> None:
+    """Who opened the session for it said how it ends."""
+    ended: list[int] = []
+    engine = SparkEngine(FakeJobs(), lambda: ended.append(1))
+    with engine:
+        pass
+    engine.close()
+    assert ended == [1]

@@ -1,0 +1,83 @@
+"""What can be said of an engine."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlmm.errors import ConfigError
+from spark_tiering.execution.settings import (
+    EngineSettings,
+    is_submitted,
+    retrying,
+    standalone_masters,
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("local", "local[1,4]"),
+        ("local[3]", "local[3,4]"),
+        ("local[*]", "local[*,4]"),
+        ("local[3,1]", "local[3,1]"),
+        ("local-cluster[2,1,1024]", "local-cluster[2,1,1024]"),
+        ("spark://host:7077", "spark://host:7077"),
+        ("yarn", "yarn"),
+        ("k8s://https://host:6443", "k8s://https://host:6443"),
+    ],
+)
+def test_master_when_it_is_this_machine_then_tasks_are_tried_again(said: str, meant: str) -> None:
+    """On one machine Spark tries a task once unless it is told otherwise; clusters know better."""
+    assert retrying(said) == meant
+
+
+def test_settings_when_they_cannot_be_meant_then_are_refused() -> None:
+    """No slots, or a master with a blank in it."""
+    with pytest.raises(ConfigError, match="0 slots"):
+        EngineSettings(slots=0)
+    with pytest.raises(ConfigError, match="no master"):
+        EngineSettings("local [2]")
+
+
+@pytest.mark.parametrize(
+    ("master", "is_here", "is_connect"),
+    [
+        (None, False, False),
+        ("local[2]", True, False),
+        ("local-cluster[2,1,1024]", True, False),
+        ("yarn", False, False),
+        ("sc://host", False, True),
+    ],
+)
+def test_settings_when_asked_where_spark_runs_then_say_so(
+    master: str | None, is_here: bool, is_connect: bool
+) -> None:
+    """What a master is decides how a session is made."""
+    settings = EngineSettings(master)
+    assert (settings.is_on_this_machine, settings.is_connect) == (is_here, is_connect)
+
+
+def test_process_when_spark_submit_has_started_it_then_knows_that() -> None:
+    """By the variable in which spark-submit leaves the port of its Java process."""
+    assert is_submitted({"PYSPARK_GATEWAY_PORT": "1"})
+    assert not is_submitted({})
+
+
+@pytest.mark.parametrize(
+    ("master", "places"),
+    [
+        ("spark://host:7077", [("host", 7077)]),
+        ("spark://one:7077,two:7078", [("one", 7077), ("two", 7078)]),
+        ("spark://[::1]:7077", [("::1", 7077)]),
+        ("spark://host", []),
+        ("spark://host:70777", []),
+        ("k8s://https://host:6443", []),
+        ("yarn", []),
+        ("local[2]", []),
+    ],
+)
+def test_master_when_it_is_of_a_standalone_cluster_then_says_where_it_listens(
+    master: str, places: list[tuple[str, int]]
+) -> None:
+    """Each of several; what Spark itself cannot read is left for it to complain of."""
+    assert standalone_masters(master) == places

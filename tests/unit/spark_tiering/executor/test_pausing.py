@@ -1,0 +1,91 @@
+"""Units that look whether they may begin: how often, and what a store that fails means."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlmm.errors import StoreUnavailable
+from spark_tiering.executor import stop_mark as pausing
+from spark_tiering.executor.limited_io import UnitEnded, Watch
+from spark_tiering.executor.stop_mark import UNMARKED_AGE_S, require_not_paused
+from spark_tiering.executor.tasks import Outcome
+from spark_tiering.executor.throttle import Pace, Throttle
+from tests.support.memory_store import MemoryStore
+
+KEY = "rlmm-jobs/jobs/one/pause"
+
+
+class Place:
+    """A store, and a clock by which units look for the mark."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(pausing, "_unmarked", {})
+        self.now_s = 100.0
+        self.asked: list[str] = []
+        self.slept: list[float] = []
+        self.store = MemoryStore()
+        self.store.before = self._hear
+        self.watch = self.watch_at(Pace())
+
+    def watch_at(self, pace: Pace) -> Watch:
+        """One that keeps to a pace, by this clock."""
+        return Watch(60.0, Throttle(pace, lambda: self.now_s, self.slept.append))
+
+    def _hear(self, name: str, key: str) -> None:
+        self.asked.append(key)
+
+    def look(self, key: str = KEY) -> None:
+        """As a unit that would begin."""
+        require_not_paused(key, self.store, self.watch, lambda: self.now_s)
+
+
+@pytest.fixture
+def place(monkeypatch: pytest.MonkeyPatch) -> Place:
+    """Nothing is known yet."""
+    return Place(monkeypatch)
+
+
+def test_mark_when_it_is_there_then_no_unit_begins(place: Place) -> None:
+    """Not even where one has begun a moment ago but for what was heard then; others go on."""
+    place.look()
+    place.store.objects[KEY] = b"{}"
+    place.look()
+    place.now_s += UNMARKED_AGE_S
+    for _ in range(2):
+        with pytest.raises(UnitEnded) as ended:
+            place.look()
+        assert ended.value.outcome is Outcome.STOPPED
+    place.look("rlmm-jobs/jobs/another/pause")
+
+
+def test_mark_when_many_small_units_begin_then_is_asked_for_once_a_second(place: Place) -> None:
+    """Asking takes longer than a small copy; what is asked keeps to the pace, and costs nobody."""
+    place.watch = place.watch_at(Pace(requests_per_s=0.5))
+    for _ in range(10):
+        place.look()
+        place.now_s += UNMARKED_AGE_S / 4
+    assert place.asked == [KEY] * 3
+    assert place.watch.requests == 0
+    assert place.slept
+    place.look("")
+    assert len(place.asked) == 3
+
+
+def test_mark_when_the_store_does_not_answer_then_the_unit_goes_on(place: Place) -> None:
+    """It finds out for itself, and so does the next one."""
+
+    def fail(name: str, key: str) -> None:
+        place.asked.append(key)
+        raise StoreUnavailable("away")
+
+    place.store.before = fail
+    place.look()
+    place.look()
+    assert len(place.asked) == 2
+
+
+def test_marks_when_there_are_many_jobs_then_not_all_are_remembered(place: Place) -> None:
+    """A worker that lives for weeks forgets."""
+    for number in range(1_000):
+        place.look(f"{KEY}-{number}")
+    assert len(pausing._unmarked) <= pausing.JOBS_KEPT

@@ -1,0 +1,102 @@
+"""What units are told, and what they tell."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import pytest
+
+from rlmm.errors import InvalidArgument
+from rlmm.metadata.ids import Uuid
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.executor.segment_writer import OUTCOMES
+from spark_tiering.executor.tasks import (
+    DETAIL_CHARACTERS_MAX,
+    CopyOptions,
+    InspectTask,
+    Outcome,
+    one_line,
+)
+from spark_tiering.layout.object_names import main_key
+from spark_tiering.stores.results import Refusal
+from spark_tiering.stores.s3_settings import S3Settings
+from tests.support.copy_tasks import FIRST, ORDERS, SECOND, copy_task
+from tests.support.segments import example_partition
+
+EXAMPLE = example_partition()
+
+
+def test_outcomes_when_sorted_are_done_or_retriable_or_to_be_ended() -> None:
+    """Every outcome is exactly one of the three: nobody has to guess what becomes of a copy."""
+    assert {one for one in Outcome if one.is_done} == {Outcome.COPIED, Outcome.FOUND}
+    assert {one for one in Outcome if one.is_retriable} == {
+        Outcome.UNKNOWN,
+        Outcome.STORE_FAILED,
+        Outcome.SOURCE_FAILED,
+        Outcome.STOPPED,
+        Outcome.TIMED_OUT,
+    }
+    assert not [one for one in Outcome if one.is_done and one.is_retriable]
+
+
+def test_refusals_of_stores_when_they_end_a_unit_have_an_outcome_each() -> None:
+    """The two closed lists fit each other, and no refusal is taken for success."""
+    assert set(OUTCOMES) == set(Refusal)
+    assert not [one for one in OUTCOMES.values() if one.is_done]
+
+
+def test_task_when_it_travels_then_stays_what_it_is() -> None:
+    """Plain values, also with a bucket: no connection, no credential."""
+    task = copy_task(EXAMPLE, store=S3Settings("objects", region="us-east-1"))
+    sent = pickle.loads(pickle.dumps(task))
+    assert replace(sent, files=task.files) == task
+    assert sent.files.contents == EXAMPLE.contents
+    assert sent.options == CopyOptions(chunk_bytes=4096)
+
+
+def test_task_when_asked_then_tells_its_segment_as_it_was_started() -> None:
+    """The manifest repeats what the event said that opened the copy."""
+    task = copy_task(EXAMPLE)
+    segment = task.segment
+    assert segment.state is SegmentState.COPY_SEGMENT_STARTED
+    assert (segment.start_offset, segment.last_offset, segment.size_bytes) == (120, 250, 14_842)
+    assert (segment.epochs, segment.txn_index_empty) == (((4, 120),), False)
+    assert segment.id == task.segment_id
+
+
+def test_units_when_named_have_a_name_of_their_own() -> None:
+    """By its name a result finds its unit: equal for attempts, different for all else."""
+    task = copy_task(EXAMPLE)
+    other = replace(task, uuid=Uuid(bytes(range(1, 17))))
+    assert task.unit_id == main_key(task.segment_id, 120) != other.unit_id
+    inspected = [InspectTask(ORDERS, EXAMPLE, listed).unit_id for listed in (FIRST, SECOND)]
+    assert len({*inspected, task.unit_id}) == 3
+
+
+@pytest.mark.parametrize("deadline_s", [0.0, -1.0, float("nan")])
+def test_task_without_time_when_made_is_refused(deadline_s: float) -> None:
+    """A unit that could never be done is a mistake of who plans."""
+    with pytest.raises(InvalidArgument):
+        copy_task(EXAMPLE, deadline_s=deadline_s)
+    with pytest.raises(InvalidArgument):
+        InspectTask(ORDERS, EXAMPLE, FIRST, deadline_s=deadline_s)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"chunk_bytes": 4095}, {"chunk_bytes": 2**26 + 1}, {"level": 0}, {"level": 23}],
+    ids=lambda options: next(iter(options)),
+)
+def test_options_that_no_log_can_be_made_with_when_given_are_refused(
+    options: dict[str, int],
+) -> None:
+    """Chunks that a manifest could not list, or that nobody holds in memory, and no such level."""
+    with pytest.raises(InvalidArgument):
+        CopyOptions(**options)  # type: ignore[arg-type]  # numbers
+
+
+def test_detail_when_it_is_told_is_one_line_of_bounded_length() -> None:
+    """No terminal takes a file's name for a command, and no result grows."""
+    assert one_line("a\x1b[31m\nb") == "a?[31m?b"
+    assert len(one_line("x" * 10_000)) == DETAIL_CHARACTERS_MAX

@@ -1,0 +1,160 @@
+"""How a job stands by its beats, and the end of one that is overdue."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rlmm.errors import StoreUnavailable
+from spark_tiering.job_registry.heartbeats import (
+    SKEW_MS,
+    Beat,
+    BeatState,
+    Standing,
+    ended_if_overdue,
+    format_beat,
+    newest_beat,
+    parse_beat,
+)
+from spark_tiering.job_registry.job_store import fields_bytes
+from tests.support.jobs import TTL_MS, Job, WallClock, job_id, names
+from tests.support.memory_store import NOW_MS, MemoryStore
+
+BEAT = Beat(3, BeatState.RUNNING, NOW_MS, "a host", 77, NOW_MS - 5)
+BY = job_id(99)
+
+
+@pytest.mark.parametrize(
+    ("later_ms", "standing"),
+    [
+        (0, Standing.ALIVE),
+        (SKEW_MS, Standing.ALIVE),
+        (SKEW_MS + 1, Standing.OVERDUE),
+    ],
+)
+def test_beat_when_it_has_expired_then_is_overdue_after_the_allowance(
+    later_ms: int, standing: Standing
+) -> None:
+    """Clocks of two hosts may be apart by the allowance, and nobody is ended for that."""
+    assert BEAT.standing(NOW_MS + later_ms) is standing
+    assert replace(BEAT, state=BeatState.ENDED).standing(0) is Standing.ENDED
+
+
+def test_beat_when_written_and_read_then_is_the_same() -> None:
+    """With who ended it, and without; the form is that of the documents."""
+    assert parse_beat(format_beat(BEAT), 3) == BEAT
+    ended = replace(BEAT, state=BeatState.ENDED, ended_by=BY)
+    assert parse_beat(format_beat(ended), 3) == ended
+    assert format_beat(BEAT) == (
+        b'{"number":3,"state":"running","expiresAtMs":1700000000000,"host":"a host","pid":77,'
+        b'"startedMs":1699999999995}\n'
+    )
+
+
+FIELDS = {
+    "number": 3, "state": "ended", "expiresAtMs": 1, "host": "h", "pid": 1, "startedMs": 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"number": 4},
+        {"state": "paused"},
+        {"state": ["ended"]},
+        {"expiresAtMs": "1"},
+        {"expiresAtMs": True},
+        {"expiresAtMs": -1},
+        {"expiresAtMs": 10**30},
+        {"host": None},
+        {"host": "h" * 1_000},
+        {"endedBy": 5},
+        {"pid": None},
+    ],
+)
+def test_beat_when_it_cannot_be_read_then_is_somebody_who_never_expires(
+    changed: dict[str, object],
+) -> None:
+    """What a newer version, or somebody else, has written there is nobody's to end."""
+    assert parse_beat(fields_bytes(FIELDS), 3).state is BeatState.ENDED
+    for content in (fields_bytes(FIELDS | changed), b"", b"\xff"):
+        assert parse_beat(content, 3).standing(NOW_MS + 10**12) is Standing.ALIVE
+
+
+def test_newest_beat_when_replaced_between_listing_and_reading_then_looked_for_again() -> None:
+    """A job that beats meanwhile is found alive."""
+    store = MemoryStore()
+    job = Job(1, MemoryStore(store.objects)).alive()
+
+    def beats_meanwhile(name: str, key: str) -> None:
+        if name == "get" and job.heart.number == 1:
+            assert job.heart.beat()
+
+    store.before = beats_meanwhile
+    found = newest_beat(Job(2, store).jobs, job.job_id)
+    assert found is not None
+    assert found.number == 2
+
+
+def test_newest_beat_when_what_is_listed_is_never_there_then_raised() -> None:
+    """Not for ever; a store that lists what it does not have cannot be relied on."""
+    store = MemoryStore()
+    job = Job(1, store).alive()
+    listed = dict(store.objects)
+
+    def hides(name: str, key: str) -> None:
+        store.objects.clear()
+        if name == "list":
+            store.objects.update(listed)
+
+    store.before = hides
+    with pytest.raises(StoreUnavailable):
+        newest_beat(job.jobs, job.job_id)
+
+
+def test_job_when_its_beats_are_not_overdue_then_is_not_ended() -> None:
+    """Whoever asks is told how it stands, and nothing is written."""
+    job = Job(1).alive()
+    other = Job(2, job.store, WallClock(NOW_MS + TTL_MS + SKEW_MS))
+    assert ended_if_overdue(other.jobs, job.job_id, other.job_id).state is BeatState.RUNNING
+    assert job.heart.beat()
+
+
+def test_job_when_its_beats_are_overdue_then_is_over_for_good() -> None:
+    """Its next beat is taken; it hears so when it wakes, and who did it."""
+    job = Job(1).alive()
+    other = Job(2, job.store, WallClock(NOW_MS + TTL_MS + SKEW_MS + 1))
+    ended = ended_if_overdue(other.jobs, job.job_id, other.job_id)
+    assert (ended.number, ended.state, ended.ended_by) == (2, BeatState.ENDED, other.job_id)
+    assert (ended.host, ended.pid) == ("host-1", 1)
+    assert ended_if_overdue(other.jobs, job.job_id, BY) == ended
+    assert not job.heart.beat()
+    assert job.heart.ended_by == other.job_id
+    assert not job.heart.is_valid()
+    assert len(names(job.store, f"jobs/{job.job_id}/")) == 2
+
+
+def test_job_when_it_beats_just_before_it_would_be_ended_then_stays_alive() -> None:
+    """The end is written on the condition that its number is free, and it is not any more."""
+    store = MemoryStore()
+    job = Job(1, MemoryStore(store.objects)).alive()
+    other = Job(2, store, WallClock(NOW_MS + TTL_MS + SKEW_MS + 1))
+
+    def wakes(name: str, key: str) -> None:
+        if name == "put" and job.heart.number < 4:
+            job.clock.now_ms = other.clock.now_ms
+            for _ in range(3):  # so that the number which was free then is free again
+                assert job.heart.beat()
+
+    store.before = wakes
+    found = ended_if_overdue(other.jobs, job.job_id, other.job_id)
+    assert (found.number, found.state) == (4, BeatState.RUNNING)
+    assert job.heart.beat()
+
+
+def test_job_when_it_never_beat_then_can_be_ended() -> None:
+    """Whoever has no beat is told by nobody that he has a topic."""
+    other = Job(2).alive()
+    assert ended_if_overdue(other.jobs, job_id(1), other.job_id).number == 1
+    assert not Job(1, other.store).heart.beat()

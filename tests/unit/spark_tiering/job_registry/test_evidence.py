@@ -1,0 +1,219 @@
+"""Who started the copies that are open."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from spark_tiering.copy_plan.document import format_plan
+from spark_tiering.copy_plan.inputs import ObjectsFound, Writer
+from spark_tiering.copy_plan.planner import make_plan
+from spark_tiering.copy_plan.reasons import LeftOpen
+from spark_tiering.job_registry.heartbeats import SKEW_MS
+from spark_tiering.job_registry.open_copy_evidence import CLOCKS_APART_MS, evidence, writers_of
+from spark_tiering.job_registry.records import Records
+from tests.support import plans
+from tests.support.builders import segment_id, tp
+from tests.support.jobs import TTL_MS, Job, job_id
+from tests.support.memory_store import NOW_MS, MemoryStore
+
+if TYPE_CHECKING:
+    from rlmm.metadata.ids import SegmentId
+    from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.copy_plan.inputs import Evidence
+    from spark_tiering.copy_plan.plan import CopyPlan
+
+
+def open_copy(segment: SegmentId, base: int, state: int = 0) -> SegmentMetadata:
+    """A copy of [base, base + 10) that is open, since the moment at which all jobs live."""
+    known = plans.copied(segment, base, base + 10, plans.STARTED)
+    return replace(known, event_timestamp_ms=NOW_MS, state=type(known.state)(state))
+
+
+def plan_of(*known: SegmentMetadata, told: tuple[Evidence, ...] = ()) -> CopyPlan:
+    """A plan for three segments, of which the metadata knows *known*."""
+    return make_plan(
+        plans.rules(),
+        plans.metadata(plans.image(*known)),
+        [plans.source(plans.cut(0, 10, 20, 30))],
+        told,
+        plans.new_ids(),
+    )
+
+
+def keep(job: Job, plan: CopyPlan | bytes) -> None:
+    """The job has this plan."""
+    Records(job.jobs, job.job_id).write_plan(plan if isinstance(plan, bytes) else format_plan(plan))
+
+
+def new_copies(plan: CopyPlan) -> list[SegmentMetadata]:
+    """What is open when every copy of a plan was started, and nothing else was done."""
+    (part,) = plan.partitions
+    return [
+        open_copy(segment_id_of(plan, at), copy.start_offset) for at, copy in enumerate(part.copies)
+    ]
+
+
+def segment_id_of(plan: CopyPlan, at: int) -> SegmentId:
+    """The id of one copy of a plan."""
+    (part,) = plan.partitions
+    return replace(segment_id(0), uuid=part.copies[at].uuid)
+
+
+def test_copy_when_only_a_later_plan_of_a_job_names_it_then_is_that_jobs() -> None:
+    """A job that plans again and again has all copies of all its plans."""
+    job = Job(1)
+    first, second = plan_of(), plan_of(*(one for one in new_copies(plan_of())))
+    records = Records(job.jobs, job.job_id)
+    for plan in (second, first):
+        records.add_plan(format_plan(plan))
+    opened = new_copies(first)
+    found = writers_of(job.jobs, opened, job.job_id)
+    assert set(found.values()) == {Writer.ENDED}
+
+
+def never(one: SegmentMetadata) -> ObjectsFound:
+    """Nobody may look."""
+    raise AssertionError(one)
+
+
+def partial(one: SegmentMetadata) -> ObjectsFound:
+    """Some of it is there."""
+    return ObjectsFound.PARTIAL
+
+
+@pytest.mark.parametrize(
+    ("end", "writer"),
+    [("alive", Writer.ALIVE), ("stopped", Writer.ENDED), ("overdue", Writer.ENDED)],
+)
+def test_copies_when_a_plan_names_them_then_its_job_is_their_writer(
+    end: str, writer: Writer
+) -> None:
+    """By its beats; the store is looked at only where a copy may be touched."""
+    job = Job(1)
+    plan = plan_of()
+    keep(job.alive(), plan)
+    if end == "stopped":
+        job.heart.stop()
+    if end == "overdue":
+        job.clock.now_ms += TTL_MS + SKEW_MS + 1
+    look = never if writer is Writer.ALIVE else partial
+    found = evidence(job.jobs, new_copies(plan), job_id(2), look)
+    objects = ObjectsFound.UNKNOWN if writer is Writer.ALIVE else ObjectsFound.PARTIAL
+    assert [(one.writer, one.objects) for one in found] == [(writer, objects)] * 3
+    assert [one.segment_id for one in found] == [one.id for one in new_copies(plan)]
+
+
+def test_copies_when_no_plan_names_them_then_foreign() -> None:
+    """A broker's, or somebody else's: nobody looks at their objects."""
+    job = Job(1).alive()
+    keep(job, plan_of())
+    stranger = open_copy(segment_id("broker", tp()), 0)
+    (found,) = evidence(job.jobs, [stranger], job.job_id, never)
+    assert found.writer is Writer.FOREIGN
+    assert evidence(Job(2).jobs, [stranger], job.job_id, never)[0].writer is Writer.FOREIGN
+    assert evidence(job.jobs, [], job.job_id, never) == []
+
+
+def test_copies_when_the_job_is_the_one_that_asks_then_may_be_dealt_with() -> None:
+    """A job that plans again deals with what it left open itself, alive as it is."""
+    job = Job(1).alive()
+    plan = plan_of()
+    keep(job, plan)
+    found = evidence(job.jobs, new_copies(plan), job.job_id, partial)
+    assert {one.writer for one in found} == {Writer.ENDED}
+
+
+def test_copies_when_a_newer_job_deals_with_them_then_its_standing_counts() -> None:
+    """Whoever goes on with a dead job's copy is who is asked about."""
+    job = Job(1)
+    newer = Job(2, job.store)
+    plan = plan_of()
+    keep(job.alive(), plan)
+    job.heart.stop()
+    opened = new_copies(plan)
+    told = tuple(plans.evidence(one, ObjectsFound.PARTIAL) for one in opened)
+    again = plan_of(*opened, told=told)
+    assert {copy.uuid for copy in again.partitions[0].copies} == {one.id.uuid for one in opened}
+    keep(newer.alive(), again)
+    assert set(writers_of(job.jobs, opened, "").values()) == {Writer.ALIVE}
+
+
+def test_copies_when_they_are_being_ended_then_the_job_that_ends_them_counts() -> None:
+    """An end is named by its plan as a copy is."""
+    job = Job(1).alive()
+    deleting = open_copy(segment_id("old", tp()), 0, 2)
+    plan = plan_of(deleting, told=(plans.evidence(deleting),))
+    assert [end.uuid for end in plan.partitions[0].ends] == [deleting.id.uuid]
+    keep(job, plan)
+    assert writers_of(job.jobs, [deleting], "") == {deleting.id: Writer.ALIVE}
+
+
+def test_plans_when_all_copies_are_found_then_older_ones_are_not_read() -> None:
+    """The newest plan is mostly all that is read."""
+    store = MemoryStore()
+    older, newer = Job(1, store), Job(2, store).alive()
+    plan = plan_of()
+    keep(older, b"never to be read")
+    keep(newer, plan)
+    store.calls.clear()
+    writers_of(newer.jobs, new_copies(plan), "")
+    assert [key for name, key in store.calls if name == "get" and "plan" in key] == [
+        newer.jobs.job_key(newer.job_id, "plan.json")
+    ]
+
+
+def test_plans_when_one_names_a_copy_as_foreign_then_older_ones_are_not_read() -> None:
+    """A copy that a broker left open years ago does not cost the plans of all jobs since."""
+    store = MemoryStore()
+    older, newer = Job(1, store).alive(), Job(2, store).alive()
+    stranger = open_copy(segment_id("broker", tp()), 0)
+    plan = plan_of(stranger, told=(plans.evidence(stranger, writer=Writer.FOREIGN),))
+    assert plan.partitions[0].left_open[0].reason is LeftOpen.NOT_OURS
+    keep(older, b"never to be read")
+    keep(newer, plan)
+    store.calls.clear()
+    assert writers_of(newer.jobs, [stranger], "") == {stranger.id: Writer.FOREIGN}
+    assert older.jobs.job_key(older.job_id, "plan.json") not in [key for _, key in store.calls]
+
+
+def test_plans_when_left_open_for_another_reason_then_older_ones_are_read() -> None:
+    """That a writer was alive says that he has a plan."""
+    store = MemoryStore()
+    older, newer = Job(1, store).alive(), Job(2, store).alive()
+    plan = plan_of()
+    keep(older, plan)
+    opened = new_copies(plan)
+    told = tuple(plans.evidence(one, writer=Writer.ALIVE) for one in opened)
+    keep(newer, plan_of(*opened, told=told))
+    older.heart.stop()
+    assert set(writers_of(newer.jobs, opened, "").values()) == {Writer.ENDED}
+
+
+@pytest.mark.parametrize("apart_ms", [0, 1])
+def test_plans_when_their_jobs_were_over_long_before_then_not_read(apart_ms: int) -> None:
+    """What ended an hour before a copy began has not begun it."""
+    store = MemoryStore()
+    job = Job(1, store).alive()
+    plan = plan_of()
+    keep(job, plan)
+    opened = [
+        replace(one, event_timestamp_ms=NOW_MS + CLOCKS_APART_MS + apart_ms)
+        for one in new_copies(plan)
+    ]
+    expected = Writer.FOREIGN if apart_ms else Writer.ALIVE
+    assert set(writers_of(job.jobs, opened, "").values()) == {expected}
+
+
+def test_plans_when_one_cannot_be_read_then_its_copies_are_left_alone() -> None:
+    """What is not known is a reason to wait."""
+    store = MemoryStore()
+    older, newer = Job(1, store).alive(), Job(2, store).alive()
+    plan = plan_of()
+    keep(older, plan)
+    keep(newer, format_plan(plan).replace(b'"turn": 0', b'"turn": 7'))
+    assert set(writers_of(newer.jobs, new_copies(plan), "").values()) == {Writer.ALIVE}
+    stranger = open_copy(segment_id("broker", tp()), 0)
+    assert writers_of(newer.jobs, [stranger], "") == {stranger.id: Writer.FOREIGN}

@@ -1,0 +1,113 @@
+"""Objects of jobs: written once, whatever becomes of the answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlmm.errors import InvalidArgument, StoreUnavailable, StoreUnsuitable
+from rlmm.metadata.ids import Uuid
+from spark_tiering.job_registry.job_store import (
+    JobStore,
+    Topic,
+    fields_bytes,
+    number_of,
+    read_fields,
+)
+from spark_tiering.stores.results import Archived, Refusal, Refused
+from tests.support.jobs import ORDERS, PREFIX, job_id
+from tests.support.memory_store import MemoryStore
+
+KEY = "some/key"
+
+
+def test_keys_when_made_then_are_where_they_are_documented() -> None:
+    """Each kind has its place below the prefix."""
+    jobs = JobStore(MemoryStore(), PREFIX)
+    assert jobs.job_key(job_id(1), "plan.json") == f"tier/rlmm-jobs/jobs/{job_id(1)}/plan.json"
+    assert jobs.beat_key(job_id(1), 7).endswith("/beats/00000000000000000007.json")
+    assert jobs.claim_key(ORDERS, 3) == (
+        f"tier/rlmm-jobs/claims/orders-{ORDERS.topic_id}/00000000000000000003.json"
+    )
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "ä", "x" * 250])
+def test_key_when_no_broker_has_the_topic_then_refused(name: str) -> None:
+    """A name with a slash would be another place."""
+    with pytest.raises(InvalidArgument):
+        JobStore(MemoryStore()).claim_key(Topic(name, Uuid.of(0, 1)), 1)
+
+
+def test_key_when_it_is_no_job_then_refused() -> None:
+    """So no text from a command line leads elsewhere."""
+    with pytest.raises(InvalidArgument):
+        JobStore(MemoryStore()).job_key("../../orders", "plan.json")
+
+
+@pytest.mark.parametrize(
+    ("told", "there", "is_written"),
+    [
+        (["fine"], None, True),
+        (["fine"], b"mine", True),
+        (["fine"], b"other", False),
+        (["landed"], None, True),
+        (["landed"], b"other", False),
+        (["lost", "fine"], None, True),
+        (["lost", "landed"], None, True),
+        (["lost"], b"other", False),
+    ],
+)
+def test_write_when_its_outcome_is_unknown_then_what_lies_there_decides(
+    told: list[str], there: bytes | None, is_written: bool
+) -> None:
+    """Nobody is told that his object lies there unless it does, nor that it does not (F126)."""
+    store = MemoryStore({} if there is None else {KEY: there})
+    store.next_puts.extend(told)
+    assert JobStore(store).write_once(KEY, b"mine") is is_written
+    assert (store.objects[KEY] == b"mine") is is_written
+
+
+def test_write_when_every_outcome_is_unknown_then_nobody_can_say() -> None:
+    """It is not repeated for ever."""
+    store = MemoryStore()
+    store.next_puts.extend(["lost"] * 50)
+    with pytest.raises(StoreUnavailable, match="nobody can say"):
+        JobStore(store).write_once(KEY, b"mine")
+
+
+@pytest.mark.parametrize(
+    ("reason", "error"),
+    [(Refusal.NO_ROOM, StoreUnavailable), (Refusal.KEY, StoreUnsuitable)],
+)
+def test_write_when_it_is_refused_then_raised(
+    reason: Refusal, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store that is full, or cannot have such a key, is told of."""
+    store = MemoryStore()
+    monkeypatch.setattr(store, "put", lambda key, content: Refused(reason, key))
+    with pytest.raises(error):
+        JobStore(store).write_once(KEY, b"mine")
+
+
+def test_read_when_the_object_is_archived_then_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot be read is not taken for absent."""
+    store = MemoryStore({KEY: b""})
+    assert JobStore(store).read(KEY) == b""
+    monkeypatch.setattr(store, "get", lambda key, first, last: Archived(key, "GLACIER"))
+    with pytest.raises(StoreUnsuitable):
+        JobStore(store).read(KEY)
+
+
+def test_highest_when_other_names_stand_between_then_they_are_passed_over() -> None:
+    """A number is what lies directly in the folder under digits and nothing else."""
+    names = ["0003.json", "12.json", "99.jsonl", "x.json", ".json", "٣٣.json", "77/1.json"]
+    store = MemoryStore({f"f/{name}": b"" for name in names})
+    assert JobStore(store).highest("f/") == 12
+    assert JobStore(store).highest("g/") == 0
+    assert number_of("f/0003.json", "f/", ".json") == 3
+
+
+@pytest.mark.parametrize("content", [None, b"", b"[1]", b"\xff", b"{", b"[" * 100_000])
+def test_fields_when_it_is_no_object_of_json_then_none(content: bytes | None) -> None:
+    """Whatever the bytes are."""
+    assert read_fields(content) is None
+    assert read_fields(fields_bytes({"a": "ä"})) == {"a": "ä"}

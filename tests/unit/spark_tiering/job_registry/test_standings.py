@@ -1,0 +1,51 @@
+"""All jobs, and how each stands."""
+
+from __future__ import annotations
+
+from spark_tiering.job_registry.heartbeats import SKEW_MS, Standing
+from spark_tiering.job_registry.job_list import list_jobs, listed_jobs
+from spark_tiering.job_registry.records import Records
+from tests.support.jobs import TTL_MS, Job, job_id, names
+from tests.support.memory_store import NOW_MS, MemoryStore
+
+
+def test_jobs_when_listed_then_newest_first_with_what_each_has() -> None:
+    """Running, ended, overdue, and one that never beat."""
+    store = MemoryStore()
+    silent, ended, running = (Job(number, store) for number in (1, 2, 3))
+    Records(silent.jobs, silent.job_id).write_plan(b"a plan")
+    ended.alive().heart.stop()
+    Records(ended.jobs, ended.job_id).write_report({})
+    of_running = Records(running.alive().jobs, running.job_id)
+    of_running.add_receipts([{}])
+    of_running.add_receipts([{}])
+    of_running.ask_to_stop("somebody")
+    store.objects["tier/rlmm-jobs/jobs/no-job/plan.json"] = b""
+    store.objects["tier/rlmm-jobs/claims/x/1.json"] = b""
+    found = list(list_jobs(running.jobs))
+    assert [one.job_id for one in found] == [job_id(3), job_id(2), job_id(1)]
+    assert [one.standing for one in found] == [Standing.ALIVE, Standing.ENDED, Standing.OVERDUE]
+    assert [one.began_ms for one in found] == [NOW_MS + number * 1_000 for number in (3, 2, 1)]
+    assert [(one.has_plan, one.has_report, one.is_asked_to_stop) for one in found] == [
+        (False, False, True),
+        (False, True, False),
+        (True, False, False),
+    ]
+    assert found[0].receipts == 2
+    assert found[0].beat is not None
+    assert found[0].beat.host == "host-3"
+    assert found[2].beat is None
+    assert [one.job_id for one in list_jobs(running.jobs, 1)] == [job_id(3)]
+    running.clock.now_ms += TTL_MS + SKEW_MS + 1
+    assert next(list_jobs(running.jobs)).standing is Standing.OVERDUE
+
+
+def test_jobs_when_listed_then_one_listing_is_all_that_is_asked() -> None:
+    """Who looks through hundreds of jobs reads none of them."""
+    store = MemoryStore()
+    for number in range(3):
+        Job(number, store).alive()
+    assert len(names(store)) == 3
+    store.calls.clear()
+    assert [one.seen_ms for one in listed_jobs(Job(9, store).jobs)] == [NOW_MS] * 3
+    assert [name for name, _ in store.calls] == ["list"]

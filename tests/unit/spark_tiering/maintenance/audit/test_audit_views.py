@@ -1,0 +1,253 @@
+"""Audits under several prefixes, by inventories, and while others are at work."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import ConfigError
+from spark_tiering.layout.object_names import ObjectKind, object_keys
+from spark_tiering.maintenance.audit.verdicts import DAY_MS, Overall, SetVerdict
+from spark_tiering.stores.results import OpenUpload
+from spark_tiering.stores.s3_settings import S3Settings
+from tests.support.audited_tiers import (
+    CF,
+    DF,
+    DS,
+    NOW_MS,
+    ORDERS,
+    AuditedTier,
+    codes,
+    segment_of,
+    told_cluster,
+    verdicts,
+    with_cluster,
+)
+from tests.support.builders import update
+from tests.support.inspecting import START_MS
+from tests.support.inventories import Row, csv_bytes, write_inventory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LOG, INDEXES, _ = ObjectKind
+
+
+@pytest.fixture
+def tier() -> Iterator[AuditedTier]:
+    """A tier of an empty log."""
+    tier = AuditedTier()
+    yield tier
+    tier.close()
+
+
+def test_f125_objects_under_an_old_prefix_are_known_and_asked_for_once(tier: AuditedTier) -> None:
+    """They are referenced, and said to be where brokers do not look."""
+    old, new = segment_of(1, 0, 99), segment_of(2, 100, 199)
+    tier.bring(old, CF, prefix="before-")
+    tier.bring(new, CF)
+    report = tier.audit(old_prefixes=("before-",))
+    assert report.overall is Overall.CLEAN
+    assert verdicts(report) == {SetVerdict.REFERENCED: 2}
+    assert codes(report) == {"TIER-OLD-PREFIX": 1}
+    asked = [call for call in tier.store.calls if call[0] in ("list", "head")]
+    assert len(asked) == 2, asked
+    assert tier.audit().overall is Overall.CORRUPT, "without its prefix it is missing"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "old"),
+    [("", "old/"), ("old/", ""), ("a/", "a/b/c/"), ("a/b/", "a/"), ("x-", ""), ("", "x-")],
+)
+def test_f125_prefixes_when_one_is_below_the_other_count_each_object_once(
+    prefix: str, old: str
+) -> None:
+    """An object belongs to the longest prefix that it is under."""
+    tier = AuditedTier(prefix)
+    try:
+        tier.bring(segment_of(1, 0, 99), CF)
+        tier.bring(segment_of(2, 100, 199), CF, prefix=old)
+        tier.store.objects[f"{prefix}stray"] = b"?"
+        tier.store.objects[f"{old}other/stray"] = b"?"
+        report = tier.audit(old_prefixes=(old,))
+        assert verdicts(report) == {SetVerdict.REFERENCED: 2, SetVerdict.UNKNOWN_KEY: 2}
+        assert report.all.objects == 8
+    finally:
+        tier.close()
+
+
+@pytest.mark.parametrize("old", ["old/", "a/b/"])
+def test_f125_folder_of_another_prefix_is_listed_for_that_one_alone(old: str) -> None:
+    """What lies beside it is listed without it."""
+    tier = AuditedTier("")
+    try:
+        tier.bring(segment_of(1), CF, prefix=old)
+        tier.store.objects["a/stray/1"] = b"?"
+        tier.audit(old_prefixes=(old,))
+        listed = [key for name, key in tier.store.calls if name == "list"]
+        beside = "a/stray/" if old.startswith("a/") else "a/"
+        assert sorted(listed) == sorted([beside, f"{old}orders-{ORDERS.topic_id}/3/"])
+    finally:
+        tier.close()
+
+
+def test_f125_upload_under_two_prefixes_is_told_once() -> None:
+    """By the longer one; a young one is only counted."""
+    tier = AuditedTier("")
+    try:
+        tier.store.uploads = [
+            OpenUpload("old/x.log", "1", START_MS), OpenUpload("y.log", "2", NOW_MS),
+        ]  # fmt: skip
+        report = tier.audit(old_prefixes=("old/",))
+        assert (report.uploads.count, report.uploads.old) == (2, 1)
+        assert codes(report) == {"TIER-UPLOAD-OPEN": 1}
+    finally:
+        tier.close()
+
+
+def test_f125_orphans_under_an_old_prefix_are_deleted_there_and_nowhere_else(
+    tier: AuditedTier,
+) -> None:
+    """Each deletion names the prefix under which the object was seen."""
+    tier.bring(segment_of(1), DF, prefix="before/")
+    tier.audit(old_prefixes=("before/",))
+    tier.store.calls.clear()
+    assert tier.delete().is_fine
+    assert not tier.store.objects
+    deleted = [key for name, key in tier.store.calls if name == "delete"]
+    assert len(deleted) == 3
+    assert all(key.startswith("before/") for key in deleted)
+
+
+def test_objects_of_one_segment_under_two_prefixes_are_told(tier: AuditedTier) -> None:
+    """One of the two is paid for in vain; which one counts is that of now, where it is whole."""
+    one = segment_of(1)
+    tier.bring(one, CF)
+    tier.put(one, prefix="before/")
+    report = tier.audit(old_prefixes=("before/",))
+    assert verdicts(report) == {SetVerdict.REFERENCED: 1, SetVerdict.DUPLICATE: 1}
+    assert codes(report) == {"TIER-DUPLICATE-SET": 1}
+    assert "'before/'" in next(report.findings.all()).detail
+
+
+def test_f125_segment_that_is_whole_under_an_old_prefix_alone_is_not_missing(
+    tier: AuditedTier,
+) -> None:
+    """A part of it under the prefix of now is the second one."""
+    one = segment_of(1)
+    tier.bring(one, CF, prefix="before/")
+    tier.put(one, kinds=(LOG,))
+    report = tier.audit(old_prefixes=("before/",))
+    assert report.overall is Overall.DIRTY
+    assert codes(report) == {"TIER-DUPLICATE-SET": 1, "TIER-OLD-PREFIX": 1}
+
+
+def test_audit_when_segments_change_while_it_looks_then_tells_neither_missing_nor_orphans(
+    tier: AuditedTier,
+) -> None:
+    """One is copied after the listing, one is deleted after it: the store is asked once more."""
+    new, old = segment_of(1, 100, 199), segment_of(2, 0, 99)
+    tier.bring(old, CF)
+    moments = []
+
+    def before(name: str, key: str) -> None:
+        moments.append(name)
+        if name == "moment" and moments.count(name) == 2:
+            tier.bring(new, CF)
+            tier.say(update(old.id, DS), update(old.id, DF))
+            tier.remove(old)
+
+    tier.store.before = before
+    report = tier.audit()
+    assert report.overall is Overall.CLEAN, codes(report)
+    assert "1 segments were deleted while this was looked at" in report.notes
+    assert not tier.orphans
+
+
+def test_tier_when_local_segments_go_after_the_metadata_was_read_then_has_no_gap(
+    tier: AuditedTier,
+) -> None:
+    """What was copied since then is not in that metadata: where the log began before it counts."""
+    with_cluster(tier, local_start=200)
+    assert tier.cluster is not None
+    tier.bring(segment_of(1, 0, 99), CF)
+    tier.bring(segment_of(2, 100, 199), CF)
+    cluster = tier.cluster
+    ends = told_cluster(ORDERS, local_start=300).ends
+
+    def moves(name: str, key: str) -> None:
+        if name == "moment" and tier.store.calls:
+            cluster.ends = ends
+
+    tier.store.before = moves
+    assert tier.audit().overall is Overall.CLEAN
+
+
+def test_audit_when_a_segment_is_deleted_before_it_is_told_as_missing_then_is_not_told(
+    tier: AuditedTier,
+) -> None:
+    """The metadata is read once more before that."""
+    old = segment_of(2, 0, 99)
+    tier.bring(old, CF)
+    tier.remove(old, INDEXES)
+
+    def before(name: str, key: str) -> None:
+        if name == "head":
+            tier.store.before = lambda name, key: None
+            tier.say(update(old.id, DS))
+
+    tier.store.before = before
+    assert tier.audit(min_age_ms=30 * DAY_MS).overall is Overall.CLEAN
+
+
+@pytest.mark.parametrize(("age_ms", "is_missed"), [(0, False), (3_600_000, True)])
+def test_segment_that_was_finished_since_the_inventory_was_made_is_not_missed(
+    tier: AuditedTier, tmp_path: Path, age_ms: int, *, is_missed: bool
+) -> None:
+    """Clocks may be an hour apart; without the store nothing else is known."""
+    tier.close()
+    tier = AuditedTier(store=None)
+    tier.bring(segment_of(1), CF, kinds=())
+    folder = write_inventory(tmp_path / "list", [csv_bytes([])], created_ms=START_MS + age_ms)
+    report = tier.audit(inventory=str(folder))
+    assert (report.overall is Overall.CORRUPT) is is_missed
+    tier.close()
+
+
+def test_inventory_of_another_bucket_than_the_store_is_refused(tmp_path: Path) -> None:
+    """Everything would be missing."""
+    tier = AuditedTier(store=S3Settings("other"))
+    folder = write_inventory(tmp_path / "list", [csv_bytes([])])
+    try:
+        with pytest.raises(ConfigError, match="of bucket 'tier-bucket', not of 'other'"):
+            tier.audit(inventory=str(folder))
+    finally:
+        tier.close()
+
+
+def test_segment_that_an_inventory_lacks_when_the_store_has_it_is_not_missed(
+    tier: AuditedTier, tmp_path: Path
+) -> None:
+    """Inventories are not of one moment."""
+    tier.bring(segment_of(1), CF)
+    folder = write_inventory(tmp_path / "list", [csv_bytes([])], created_ms=NOW_MS)
+    assert tier.audit(inventory=str(folder)).overall is Overall.CLEAN
+    assert not [call for call in tier.store.calls if call[0] == "list"]
+
+
+def test_f119_orphans_of_an_inventory_when_its_store_is_not_named_need_no_manifest(
+    tier: AuditedTier, tmp_path: Path
+) -> None:
+    """Where one ends that has a manifest nobody can say: it is not called an orphan."""
+    tier.close()
+    tier = AuditedTier(cluster=told_cluster(ORDERS, log_start=1_000), store=None)
+    whole, part = segment_of(1), segment_of(2, 100, 199)
+    keys = [*object_keys(whole.id, 0, "tier/").values()]
+    keys.append(object_keys(part.id, 100, "tier/")[LOG])
+    rows = [Row(key, modified_ms=START_MS) for key in keys]
+    folder = write_inventory(tmp_path / "list", [csv_bytes(rows)], created_ms=NOW_MS)
+    report = tier.audit(inventory=str(folder))
+    assert verdicts(report) == {SetVerdict.UNPROVEN: 1, SetVerdict.ORPHAN: 1}
+    tier.close()

@@ -1,0 +1,283 @@
+"""Orphans deleted: each proof is looked at once more, and nothing else is touched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import ConfigError, StoreUnavailable
+from rlmm.inspection.cluster_facts import TopicFacts
+from rlmm.metadata.ids import Uuid
+from rlmm.state_sources.settings import SourceSettings
+from spark_tiering.layout.object_names import ObjectKind
+from spark_tiering.maintenance.audit import orphan_deletion as deleting
+from spark_tiering.maintenance.audit.orphan_deletion import Fate, require_deletable
+from spark_tiering.maintenance.audit.unknown_sets import (
+    format_head,
+    format_loose,
+    parse_loose,
+    read_list,
+)
+from spark_tiering.maintenance.audit.verdicts import Overall, Proof
+from tests.support.audited_tiers import (
+    CF,
+    CS,
+    DF,
+    FINISHED,
+    GONE,
+    NOW_MS,
+    ORDERS,
+    AuditedTier,
+    segment_of,
+    told_cluster,
+)
+from tests.support.builders import tp
+from tests.support.inspecting import START_MS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LOG, INDEXES, MANIFEST = ObjectKind
+
+
+@pytest.fixture
+def tier() -> Iterator[AuditedTier]:
+    """Two orphans, and a finished segment beside them."""
+    tier = AuditedTier(cluster=told_cluster(ORDERS, log_start=1_000, local_start=1_100))
+    tier.bring(segment_of(1, 0, 99), DF)
+    tier.put(segment_of(2, 100, 199))
+    tier.bring(segment_of(3, 1_000, 1_099), CF)
+    yield tier
+    tier.close()
+
+
+def fates(tier: AuditedTier, **options: object) -> list[Fate]:
+    """What became of the orphans of the last audit, in the order of their offsets."""
+    done = tier.delete(**options)
+    return [one.fate for one in sorted(done.receipts, key=lambda one: one.orphan.start_offset)]
+
+
+def test_f119_orphans_when_deleted_go_and_nothing_else_does(tier: AuditedTier) -> None:
+    """The audit that follows is clean, and every deletion is reported."""
+    kept = {key for key in tier.store.objects if "00000000000000001000" in key}
+    assert tier.audit().overall is Overall.DIRTY
+    done = tier.delete()
+    assert done.is_fine
+    assert [one.fate for one in done.receipts] == [Fate.DELETED] * 2
+    assert set(tier.store.objects) == kept
+    assert len(kept) == 3
+    text = "\n".join(done.lines())
+    assert all(one.orphan.main in text for one in done.receipts)
+    assert tier.audit().overall is Overall.CLEAN
+
+
+def test_report_when_its_orphans_are_deleted_is_fine_unless_there_is_more(
+    tier: AuditedTier,
+) -> None:
+    """What an exit code goes by."""
+    report = tier.audit()
+    assert not report.is_fine
+    report.deletions = tier.delete(most=1)
+    assert not report.is_fine
+    report.deletions = tier.delete()
+    assert report.is_fine
+    tier.put(segment_of(9, 5_000, 5_099))
+    other = tier.audit()
+    other.deletions = tier.delete()
+    assert not other.is_fine
+
+
+def test_f119_orphans_when_not_asked_for_are_not_deleted(tier: AuditedTier) -> None:
+    """A dry run checks the same proofs and deletes nothing."""
+    tier.audit()
+    before = dict(tier.store.objects)
+    assert fates(tier, is_dry=True) == [Fate.WOULD_GO] * 2
+    assert tier.store.objects == before
+    assert not tier.delete(is_dry=True).is_fine
+
+
+def test_f119_orphan_when_the_metadata_knows_it_by_now_is_kept(tier: AuditedTier) -> None:
+    """The metadata is read anew before the deletion, not taken from the audit."""
+    tier.audit()
+    tier.say(segment_of(2, 100, 199))
+    done = tier.delete()
+    assert [one.fate for one in done.receipts if one.orphan.start_offset == 100] == [Fate.KEPT]
+    assert any("knows it now" in one.detail for one in done.receipts)
+    assert sum("0000000100-" in key for key in tier.store.objects) == 3
+
+
+def test_f119_metadata_is_read_anew_before_each_small_batch(
+    tier: AuditedTier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What becomes known between two batches is kept."""
+    monkeypatch.setattr(deleting, "BATCH", 1)
+    tier.audit()
+    tier.orphans.sort(key=lambda one: one.start_offset)
+
+    def before(name: str, key: str) -> None:
+        if name == "delete" and "0000000000-" in key:
+            tier.store.before = lambda name, key: None
+            tier.say(segment_of(2, 100, 199))
+
+    tier.store.before = before
+    assert fates(tier) == [Fate.DELETED, Fate.KEPT]
+
+
+@pytest.mark.parametrize("case", ["log start", "partition", "topic", "deletion"])
+def test_f119_orphan_when_its_proof_does_not_hold_any_more_is_kept(
+    tier: AuditedTier, case: str
+) -> None:
+    """Each kind of proof is asked for again."""
+    assert tier.cluster is not None
+    tier.end_partition(FINISHED, tp("ended", 0))
+    tier.put(segment_of(4, partition=tp("ended", 0)))
+    tier.bring(segment_of(5, partition=GONE), DF, kinds=())
+    tier.put(segment_of(6, partition=GONE))
+    tier.bring(segment_of(7, 2_000, 2_099), DF)
+    tier.audit()
+    proofs = {
+        "log start": Proof.BELOW_LOG_START,
+        "partition": Proof.PARTITION_DELETED,
+        "topic": Proof.TOPIC_DELETED,
+        "deletion": Proof.SEGMENT_DELETED,
+    }
+    tier.orphans = [one for one in tier.orphans if one.proof is proofs[case]][:1]
+    assert fates(tier, is_dry=True) == [Fate.WOULD_GO]
+    if case == "log start":
+        tier.cluster.ends = {}
+    elif case == "topic":
+        tier.cluster.topics_there = {"gone": TopicFacts("gone", GONE.topic_id, {})}
+    elif case == "partition":
+        other = tier.orphans[0].partition
+        tier.orphans = [tier.orphans[0]._replace(partition=tp("other", other.partition))]
+    else:
+        tier.orphans = [tier.orphans[0]._replace(uuid=Uuid.of(0, 99))]
+    before = dict(tier.store.objects)
+    (fate,) = fates(tier)
+    assert fate is Fate.KEPT
+    assert tier.store.objects == before
+
+
+@pytest.mark.parametrize(
+    ("kinds", "modified_ms"), [((LOG,), NOW_MS), ((INDEXES,), START_MS), ((MANIFEST,), NOW_MS)]
+)
+def test_f119_orphan_when_written_to_since_is_kept(
+    tier: AuditedTier, kinds: tuple[ObjectKind, ...], modified_ms: int
+) -> None:
+    """Younger than it may be, or an object that was not there before."""
+    tier.store.objects.clear()
+    tier.put(segment_of(1, 0, 99), kinds=(LOG,))
+    tier.audit()
+    tier.put(segment_of(1, 0, 99), kinds=kinds, modified_ms=modified_ms)
+    assert fates(tier) == [Fate.KEPT]
+
+
+def test_f118_orphan_when_somebody_has_deleted_it_is_success(tier: AuditedTier) -> None:
+    """Wholly, in part, or in the very moment."""
+    tier.audit()
+    tier.remove(segment_of(1, 0, 99))
+    tier.remove(segment_of(2, 100, 199), LOG, INDEXES)
+    assert fates(tier) == [Fate.GONE, Fate.DELETED]
+    assert tier.delete().is_fine
+    assert [one.fate for one in tier.delete().receipts] == [Fate.GONE] * 2
+
+
+def test_orphans_when_more_than_may_be_deleted_are_left(tier: AuditedTier) -> None:
+    """So many segments at most; the rest is told."""
+    tier.audit()
+    done = tier.delete(most=1)
+    assert (len(done.receipts), done.left, done.is_fine) == (1, 1, False)
+    assert "1 are left: --max-delete" in "\n".join(done.lines())
+
+
+def test_orphans_when_their_proof_is_not_one_of_those_named_are_kept(tier: AuditedTier) -> None:
+    """So do the objects of another cluster look that shares the bucket."""
+    tier.put(segment_of(4, partition=GONE))
+    tier.audit()
+    assert Proof.TOPIC_UNKNOWN in {one.proof for one in tier.orphans}
+    done = tier.delete()
+    kept = [one for one in done.receipts if one.fate is Fate.KEPT]
+    assert [one.orphan.proof for one in kept] == [Proof.TOPIC_UNKNOWN]
+    assert "--proof" in kept[0].detail
+    assert fates(tier, proofs=(Proof.TOPIC_UNKNOWN,)).count(Fate.DELETED) == 1
+
+
+def test_deletion_when_the_store_fails_is_told_and_the_others_go_on(tier: AuditedTier) -> None:
+    """It can be repeated."""
+    tier.audit()
+
+    def away(name: str, key: str) -> None:
+        if name == "delete" and "0000000000-" in key and key.endswith(".log"):
+            raise StoreUnavailable("the store is away")
+
+    tier.store.before = away
+    assert fates(tier) == [Fate.FAILED, Fate.DELETED]
+    tier.store.before = lambda name, key: None
+    tier.audit()
+    assert fates(tier) == [Fate.DELETED]
+
+
+def test_deletion_when_it_is_stopped_then_tells_what_is_done(
+    tier: AuditedTier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between two batches."""
+    monkeypatch.setattr(deleting, "BATCH", 1)
+    tier.audit()
+    said = iter(["", "SIGTERM"])
+    done = tier.delete(why_stop=lambda: next(said))
+    assert [one.fate for one in done.receipts] == [Fate.DELETED]
+    assert (done.stopped, done.is_fine) == ("SIGTERM", False)
+
+
+def test_orphans_when_the_metadata_is_a_copy_are_not_deleted_by_it() -> None:
+    """Nobody can say what the metadata is now."""
+    tier = AuditedTier(source=SourceSettings(log_dirs=(Path("copied"),)))
+    try:
+        with tier.opened() as opened, pytest.raises(ConfigError, match="copied folders"):
+            require_deletable(opened)
+    finally:
+        tier.close()
+
+
+# -------------------------------------------------------------------------------------- lists
+
+
+def test_list_of_orphans_when_read_back_is_what_was_kept(tier: AuditedTier) -> None:
+    """Every field."""
+    tier.audit()
+    assert [parse_loose(format_loose(one)) for one in tier.orphans] == tier.orphans
+    lines = [format_head("/nowhere", 1), *map(format_loose, tier.orphans)]
+    assert list(read_list(lines, "list", "/nowhere", ("tier/",))) == tier.orphans
+
+
+def test_list_of_orphans_when_it_is_none_is_refused_with_its_line(tier: AuditedTier) -> None:
+    """One line that says what is wrong, and where."""
+    tier.audit()
+    head, good = format_head("/nowhere", 1), format_loose(tier.orphans[0])
+    unproven = format_loose(tier.orphans[0]._replace(proof=None))
+    cases = {
+        "this is no list of orphans": [],
+        "no list of orphans": ["{}\n"],
+        "version 9": [head.replace(":1,", ":9,")],
+        "not of /nowhere": [format_head("/elsewhere", 1)],
+        "line 3: this is no orphan": [head, good, "[]\n"],
+        "line 2: this is no orphan": [head, good.replace('"start":', '"begin":')],
+        "line 2: this is no orphan of a list": [head, good.replace("log", "l/g")],
+        "line 2: it is orphan, and only": [head, unproven],
+        "line 2: the prefix 'x/'": [head, good.replace("tier/", "x/")],
+        "9000 characters": [head, "x" * 9_000],
+    }
+    for text, lines in cases.items():
+        with pytest.raises(ConfigError, match=text) as caught:
+            list(read_list(lines, "list", "/nowhere", ("tier/",)))
+        assert "\n" not in str(caught.value)
+
+
+def test_orphan_that_is_open_again_is_kept_whatever_a_list_says(tier: AuditedTier) -> None:
+    """A list may be old: who is known now is not deleted."""
+    tier.audit()
+    tier.say(segment_of(1, 0, 99))
+    tier.bring(segment_of(2, 100, 199), CS, kinds=())
+    assert fates(tier) == [Fate.KEPT, Fate.KEPT]

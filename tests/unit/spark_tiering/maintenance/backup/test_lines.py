@@ -1,0 +1,152 @@
+"""A backup as lines and as values; nothing is believed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from rlmm.log.protocol import LogIdentity
+from rlmm.metadata.encoding import encode
+from rlmm.metadata.ids import Uuid
+from spark_tiering.maintenance.backup.lines import (
+    Malformed,
+    event_of,
+    footer_fields,
+    header_fields,
+    line_of,
+    parse_footer,
+    parse_header,
+    parse_line,
+    parse_row,
+    row_fields,
+)
+from spark_tiering.maintenance.backup.rows import Digest, Extent, Header, Lost, Order, Row
+from tests.support.builders import started
+
+IDENTITY = LogIdentity("cluster", Uuid(bytes(16)), 3)
+HEADER = Header(IDENTITY, {0: Extent(0, 9), 2: Extent(5, 7)}, {1: "its disk is gone"})
+EVENT = Row(0, 3, 77, None, encode(started("a")))
+ODD = Row(2, 5, -1, b"key", None, (("h", b"\xff"), ("h", None)))
+LOST = Lost(2, 6, 7, "bad crc")
+
+
+def read(line: bytes) -> Any:
+    """A line as it is read."""
+    return parse_line(line)
+
+
+@pytest.mark.parametrize("row", [EVENT, ODD, LOST, Row(0, 0, 5, b"", b"junk")])
+def test_row_when_written_and_read_then_is_the_same(row: Row | Lost) -> None:
+    """Keys, tombstones, headers, what nobody understands, what was lost."""
+    assert parse_row(read(line_of(row_fields(row)))) == row
+
+
+def test_header_and_footer_when_written_and_read_then_are_the_same() -> None:
+    """Whose records they are, which there were, and how many."""
+    assert parse_header(read(line_of(header_fields(HEADER)))) == HEADER
+    digest = Digest()
+    for row in (EVENT, ODD, LOST):
+        digest.add(row)
+    footer = digest.footer
+    assert (footer.records, footer.lost) == (2, 1)
+    assert parse_footer(read(line_of(footer_fields(footer, "x")))) == (footer, "x")
+
+
+def test_event_when_people_read_it_then_says_what_the_record_says() -> None:
+    """By the names of `rlmm events`; where nobody understands it, why."""
+    told = event_of(EVENT)
+    assert (told["kind"], told["state"], told["topic"]) == (
+        "segment", "COPY_SEGMENT_STARTED", "orders",
+    )  # fmt: skip
+    assert set(event_of(Row(0, 0, 0, None, b"junk"))) == {"undecodable", "detail"}
+
+
+def test_digest_when_anything_differs_then_is_another() -> None:
+    """Places, times, nulls against nothing, the order."""
+
+    def of(*rows: Row | Lost) -> str:
+        digest = Digest()
+        for row in rows:
+            digest.add(row)
+        return digest.footer.sha256
+
+    changed = [
+        of(EVENT, ODD), of(ODD, EVENT), of(EVENT), of(EVENT._replace(timestamp_ms=78), ODD),
+        of(EVENT._replace(key=b""), ODD), of(EVENT, ODD._replace(value=b"")),
+        of(EVENT, ODD._replace(headers=ODD.headers[:1])), of(EVENT, LOST),
+        of(EVENT._replace(offset=4), ODD), of(EVENT._replace(place=1), ODD),
+    ]  # fmt: skip
+    assert len(set(changed)) == len(changed)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"format": "other"}, {"version": 2}, {"version": True}, {"partition_count": 0},
+        {"partition_count": "3"}, {"cluster_id": None}, {"topic_id": "short"}, {"extents": None},
+        {"extents": [[0, 5, 4]]}, {"extents": [[3, 0, 0]]}, {"extents": [[0, 0, 1], [0, 0, 1]]},
+        {"extents": [[0, 0]]}, {"extents": [["0", 0, 1]]}, {"missing": [[9, "x"]]},
+        {"missing": [0]},
+    ],
+)  # fmt: skip
+def test_header_when_it_is_wrong_then_is_refused(changed: dict[str, Any]) -> None:
+    """Of another format or version, or with numbers that there cannot be."""
+    with pytest.raises(Malformed):
+        parse_header(header_fields(HEADER) | changed)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"offset": -1}, {"offset": 2**63}, {"metadata_partition": None}, {"timestamp_ms": "1"},
+        {"key": 5}, {"key": "no base64!"}, {"value": "AAA"}, {"headers": {}},
+        {"headers": [["h"]]}, {"headers": [[None, None]]}, {"headers": [["\ud800", None]]},
+        {"lost": 5}, {"offset": 1.5},
+    ],
+)  # fmt: skip
+def test_row_when_it_is_wrong_then_is_refused(changed: dict[str, Any]) -> None:
+    """Whatever somebody else may have written there."""
+    with pytest.raises(Malformed):
+        parse_row(row_fields(ODD) | changed)
+    without = row_fields(EVENT)
+    del without["value"]
+    with pytest.raises(Malformed):
+        parse_row(without)
+
+
+@pytest.mark.parametrize("line", [b"{}", b"[]\n", b"{,}\n", b"\xff\n", b"[" * 99_999 + b"\n"])
+def test_line_when_it_is_no_object_then_is_refused(line: bytes) -> None:
+    """Without its end it was cut."""
+    with pytest.raises(Malformed):
+        parse_line(line)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param([EVENT, EVENT], id="twice"),
+        pytest.param([ODD, EVENT], id="partition behind"),
+        pytest.param([Row(1, 0, 0, None, b"")], id="partition that was missing"),
+        pytest.param([Row(0, 9, 0, None, b"")], id="behind the end"),
+        pytest.param([Row(2, 4, 0, None, b"")], id="before the start"),
+        pytest.param([Lost(2, 6, 8, "")], id="lost beyond the end"),
+        pytest.param([Lost(2, 6, 6, "")], id="nothing lost"),
+        pytest.param([EVENT._replace(timestamp_ms=-2)], id="no time"),
+    ],
+)
+def test_order_when_rows_cannot_be_so_then_the_last_is_wrong(rows: list[Row | Lost]) -> None:
+    """By metadata partition, by offset, within what the header says."""
+    order = Order(HEADER)
+    assert [bool(order.wrong(row)) for row in rows] == [False] * (len(rows) - 1) + [True]
+    fine = Order(HEADER)
+    assert not any(fine.wrong(row) for row in (EVENT, ODD, LOST))
+
+
+def test_line_when_it_is_written_then_is_one_line_of_ascii() -> None:
+    """Whatever stands in a header's name."""
+    line = line_of(row_fields(ODD._replace(headers=(("ü\n", b""),))))
+    assert line.isascii()
+    assert line.count(b"\n") == 1
+    assert json.loads(line)["headers"] == [["ü\n", ""]]

@@ -1,0 +1,142 @@
+"""The file of events, line by line, both ways."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rlmm.log.protocol import LogIdentity
+from rlmm.metadata.encoding import encode
+from rlmm.metadata.ids import Uuid
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.maintenance.rebuild.document import (
+    Entry,
+    Head,
+    Malformed,
+    entry_fields,
+    entry_of,
+    head_fields,
+    line_of,
+    parse_end,
+    parse_entry,
+    parse_head,
+    parse_line,
+)
+from tests.support.bucket_sets import whole_segment
+from tests.support.builders import delete_started, finished, segment_id
+
+SEGMENT = whole_segment(
+    1, 10, 99, epochs={0: 10, 2: 50}, custom_metadata=b"\1\0\2\xc8\1", max_timestamp_ms=77
+)
+ENTRY = entry_of(SEGMENT)
+HEAD = Head(
+    "s3://bucket", "tier/", "remote-size", LogIdentity("cluster", Uuid(bytes(16)), 50), 5,
+    {"missing": 1},
+)  # fmt: skip
+
+
+def lines(entry: Entry = ENTRY) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Both lines of a segment, as they are read again."""
+    first, second = entry_fields(entry, "tier/")
+    return parse_line(line_of(first)), parse_line(line_of(second))
+
+
+def test_entry_when_written_and_read_then_is_the_same() -> None:
+    """Both events, as a broker would publish them; behind both is the segment."""
+    assert parse_entry(*lines(), "tier/") == ENTRY
+    assert ENTRY.finished == SEGMENT
+    assert ENTRY.start.custom_metadata is None
+    assert base64.b64decode(lines()[0]["value"]) == encode(ENTRY.start)
+
+
+def test_line_when_a_person_reads_it_then_everything_stands_there() -> None:
+    """Topic, partition, offsets, times, epochs, and the key of the manifest."""
+    first, second = lines()
+    assert first["event"] == "COPY_SEGMENT_STARTED"
+    assert second["event"] == "COPY_SEGMENT_FINISHED"
+    assert (first["topic"], first["partition"], first["start_offset"]) == ("orders", 7, 10)
+    assert first["leader_epochs"] == {"0": 10, "2": 50}
+    assert first["time"] == "1970-01-01T00:00:00.010Z"
+    assert first["object"].startswith("tier/orders-")
+    assert first["object"].endswith(".rsm-manifest")
+
+
+def test_head_when_written_and_read_then_is_the_same() -> None:
+    """Also of a log that there was not."""
+    for head in (HEAD, replace(HEAD, identity=None)):
+        assert parse_head(parse_line(line_of(head_fields(head)))) == head
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"format": "rlmm-metadata-backup"}, "no file of"),
+        ({"version": 2}, "version '2', this build reads 1"),
+        ({"source": {}}, "source"),
+        ({"counts": 3}, "counts"),
+        ({"identity": {"partition_count": 0}}, "number of partitions"),
+        ({"identity": {"partition_count": 5, "topic_id": "x"}}, "identity"),
+        ({"identity": []}, "identity"),
+    ],
+)
+def test_head_when_it_is_anothers_then_says_so(changed: dict[str, Any], said: str) -> None:
+    """Before anything of the file is believed."""
+    with pytest.raises(Malformed, match=said):
+        parse_head(head_fields(HEAD) | changed)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("name", ["start_offset", "topic", "segment_id", "time_ms", "broker_id"])
+def test_entry_when_words_and_record_differ_then_is_refused(number: int, name: str) -> None:
+    """Whoever changed a number by hand would be told of one thing, and publish another."""
+    both = lines()
+    both[number][name] = 5
+    with pytest.raises(Malformed, match=name):
+        parse_entry(*both, "tier/")
+
+
+def test_entry_when_its_key_is_under_another_prefix_then_is_refused() -> None:
+    """The head says where the store's keys begin."""
+    with pytest.raises(Malformed, match="object"):
+        parse_entry(*lines(), "other/")
+
+
+def test_entry_when_two_lines_are_no_copy_then_is_refused() -> None:
+    """A deletion is never published, nor a finish without its own start."""
+    first, second = lines()
+    for wrong in (
+        Entry(ENTRY.start, delete_started(segment_id(1), custom_metadata=b"x")),
+        Entry(ENTRY.start, finished(segment_id(2))),
+    ):
+        other = dict(second) | {"value": base64.b64encode(encode(wrong.finish)).decode()}
+        with pytest.raises(Malformed, match="start and the finish"):
+            parse_entry(first, other, "tier/")
+    with pytest.raises(Malformed, match="start and the finish"):
+        parse_entry(second, first, "tier/")
+    for value in ("no base64!", 5, None):
+        with pytest.raises(Malformed, match="value"):
+            parse_entry(first | {"value": value}, second, "tier/")
+
+
+@pytest.mark.parametrize("line", [b"{}", b"[1]\n", b"{\n", b"\xff\n", b"[" * 100_000 + b"\n"])
+def test_line_when_it_is_no_object_then_is_refused(line: bytes) -> None:
+    """A line without its end was cut."""
+    with pytest.raises(Malformed):
+        parse_line(line)
+
+
+def test_end_when_it_lacks_something_then_is_refused() -> None:
+    """A count and a digest."""
+    for found in ({"end": True}, {"events": 1, "sha256": "x"}, {"events": "1", "sha256": "0" * 64}):
+        with pytest.raises(Malformed):
+            parse_end(found)
+
+
+def test_entry_when_a_segment_was_started_then_its_state_is_the_first_one() -> None:
+    """A broker's consumer would stop for good on anything else."""
+    assert ENTRY.start.state is SegmentState.COPY_SEGMENT_STARTED
+    assert json.loads(line_of(lines()[1]))["custom_metadata"] == "AQACyAE="

@@ -1,0 +1,101 @@
+"""What of a file is still to be published, what contradicts, and what goes together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rlmm.metadata.segment import SegmentMetadata, SegmentState
+from spark_tiering.maintenance.rebuild.apply_steps import (
+    GONE,
+    Step,
+    Steps,
+    groups,
+    steps_for,
+    taken_by_a_service,
+)
+from spark_tiering.maintenance.rebuild.document import Entry, entry_of
+from tests.support.bucket_sets import whole_segment
+from tests.support.builders import tp
+
+ONE, TWO = whole_segment(1, 0, 99), whole_segment(2, 100, 199)
+ENTRIES = [entry_of(ONE), entry_of(TWO)]
+
+
+def steps(*present: SegmentMetadata, entries: list[Entry] = ENTRIES) -> Steps:
+    """What is to be done where *present* is there."""
+    return steps_for(entries, {one.id: one for one in present})
+
+
+def test_steps_when_nothing_is_there_then_all_is_published_in_its_order() -> None:
+    """Both events of each."""
+    assert steps().steps == [Step(entry, needs_start=True) for entry in ENTRIES]
+
+
+def test_steps_when_it_is_there_already_then_nothing_is_repeated() -> None:
+    """An application that was broken off is gone on with: behind the start of a segment as well."""
+    started = entry_of(TWO).start
+    told = steps(ONE, started)
+    assert told.equal == 1
+    assert told.steps == [Step(ENTRIES[1], needs_start=False)]
+    assert told.refused == []
+
+
+def test_steps_when_the_metadata_contradicts_then_the_segment_is_left_out() -> None:
+    """Whatever it is: fields, a copy of somebody else's, a deletion, a newer copy."""
+    for present, why in (
+        (replace(ONE, size_bytes=9), "other fields: size_bytes 40, the metadata has 9"),
+        (replace(entry_of(ONE).start, broker_id=9), "begun by broker 9"),
+        (replace(ONE, state=SegmentState.DELETE_SEGMENT_STARTED), "DELETE_SEGMENT_STARTED by now"),
+        (whole_segment(3, 0, 120), "holds its offsets by now, 0 to 120"),
+    ):
+        told = steps(present)
+        assert [one.segment_id for one in told.refused] == [ONE.id]
+        assert why in told.refused[0].why
+        assert [one.entry.start.id for one in told.steps] == [TWO.id]
+
+
+def test_steps_when_a_segment_is_gone_then_it_does_not_come_back() -> None:
+    """The state has forgotten it, the topic's history has not."""
+    told = steps_for(ENTRIES, {}, {ONE.id})
+    assert [(one.segment_id, one.why) for one in told.refused] == [(ONE.id, GONE)]
+    assert len(told.steps) == 1
+
+
+def test_steps_when_the_partition_is_being_deleted_then_nothing_is_published() -> None:
+    """F-numbers aside: brokers would delete it again, or stop on it."""
+    told = steps_for(ENTRIES, {}, deletion="DELETE_PARTITION_FINISHED")
+    assert len(told.refused) == 2
+    assert "DELETE_PARTITION_FINISHED" in told.refused[0].why
+
+
+def test_steps_when_copies_of_the_file_overlap_then_none_is_in_the_others_way() -> None:
+    """Half of an application must not keep the other half from being published."""
+    newer = whole_segment(3, 0, 199, event_timestamp_ms=500)
+    told = steps(newer, entries=[*ENTRIES, entry_of(newer)])
+    assert told.refused == []
+    assert len(told.steps) == 2
+
+
+def test_steps_for_a_service_when_another_broker_copied_the_same_then_it_is_left_out() -> None:
+    """It would take the start and refuse the finish; the copies of one broker it takes."""
+    again = whole_segment(3, 0, 99, broker_id=2, event_timestamp_ms=9)
+    told = taken_by_a_service(steps(entries=[*ENTRIES, entry_of(again)]))
+    assert [one.segment_id for one in told.refused] == [again.id]
+    assert len(told.steps) == 2
+    same_broker = replace(again, broker_id=1)
+    assert not taken_by_a_service(steps(entries=[*ENTRIES, entry_of(same_broker)])).refused
+
+
+def test_groups_when_segments_overlap_then_the_later_one_waits_for_the_verdict() -> None:
+    """Other partitions do not; and no group is too large."""
+    elsewhere = whole_segment(9, 0, 99, partition=tp("logs", 0))
+    over = whole_segment(3, 150, 250)
+    entries = [*ENTRIES, entry_of(elsewhere), entry_of(over)]
+    found = list(groups([Step(one, needs_start=True) for one in entries]))
+    assert [[one.entry.start.id for one in group] for group in found] == [
+        [ONE.id, TWO.id, elsewhere.id],
+        [over.id],
+    ]
+    apart = [Step(entry_of(whole_segment(n, n * 10, n * 10 + 9)), True) for n in range(7)]
+    assert [len(group) for group in groups(apart, 3)] == [3, 3, 1]
+    assert list(groups([])) == []

@@ -1,0 +1,212 @@
+"""What of a partition goes, and why; and whose business a topic is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rlmm.errors import ConfigError
+from rlmm.inspection.cluster_facts import TopicFacts
+from rlmm.metadata.ids import Uuid
+from rlmm.metadata.segment import PartitionDeleteState, SegmentState
+from rlmm.retention.retention import Rules
+from spark_tiering.maintenance.expire.decision import Amount, PartitionPlan, decide, may_be_at_work
+from spark_tiering.maintenance.expire.options import Wish
+from spark_tiering.maintenance.expire.topic_ownership import (
+    ClusterFacts,
+    Standing,
+    rules_of,
+    standing_of,
+)
+from tests.support.builders import TOPIC_ID, partition_delete, started, tp
+from tests.support.told_cluster import settings
+
+CS, CF, DS, _ = SegmentState
+NOW_MS = 10_000
+MARKED = partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED)
+
+
+def segments(*states: SegmentState) -> list[Any]:
+    """Of 100 offsets and 10 bytes each, one behind the other; their newest record is as old."""
+    return [
+        started(at, at * 100, at * 100 + 99, size_bytes=10, max_timestamp_ms=at * 1_000,
+                event_timestamp_ms=at, state=state)
+        for at, state in enumerate(states)
+    ]  # fmt: skip
+
+
+def decided(found: list[Any], rules: Rules | None = None, **said: Any) -> PartitionPlan:
+    """The plan for one partition."""
+    options: dict[str, Any] = {"standing": Standing.OURS, "wish": Wish(), "now_ms": NOW_MS}
+    return decide(tp(), found, rules=rules or Rules(), **(options | said))
+
+
+def going(plan: PartitionPlan) -> list[tuple[int, str]]:
+    """Where each that goes begins, and why."""
+    return [(one.segment.start_offset, one.reason.value) for one in plan.doomed]
+
+
+def test_plan_when_a_limit_reaches_segments_then_says_what_goes_and_where_the_log_begins() -> None:
+    """Bytes, reasons, and the new start."""
+    plan = decided(segments(CF, CF, CF, CF), Rules(retention_ms=8_500, retention_bytes=10))
+    assert going(plan) == [(0, "retention-ms"), (100, "retention-ms"), (200, "retention-bytes")]
+    assert (plan.start_before, plan.start_after) == (0, 300)
+    assert (plan.amount, plan.kept) == (Amount(3, 30), Amount(1, 10))
+    assert plan.by_reason() == {"retention-bytes": 1, "retention-ms": 2}
+    nothing = decided(segments(CF), Rules(retention_ms=0))
+    assert (nothing.start_before, nothing.start_after) == (0, None)
+
+
+def test_plan_when_no_limit_is_known_then_only_what_was_begun_goes() -> None:
+    """F114: a deletion that somebody has started is found, whatever the limits are."""
+    plan = decided(segments(CF, DS, CS))
+    assert going(plan) == [(100, "deletion-begun")]
+    assert not plan.is_idle
+    assert decided(segments(CF, CS)).is_idle
+
+
+def test_f120_plan_when_a_copy_may_be_at_work_then_it_stays_and_what_is_behind_it() -> None:
+    """By age, or because a job that is alive deals with it."""
+    found = segments(CF, CS, CF)
+    young = may_be_at_work(found, (), open_for_ms=NOW_MS - 1, now_ms=NOW_MS)
+    assert young == {found[1].id}
+    assert may_be_at_work(found, (), open_for_ms=NOW_MS - 2, now_ms=NOW_MS) == set()
+    assert may_be_at_work(found, [found[1].id], open_for_ms=0, now_ms=NOW_MS) == young
+    plan = decided(found, Rules(retention_ms=0), at_work=young)
+    assert going(plan) == [(0, "retention-ms")]
+    assert plan.waiting == Amount(1, 10)
+    wish = Wish(ends_open_copies=True)
+    assert going(decided(found, Rules(retention_ms=0), at_work=young, wish=wish)) == going(plan)
+
+
+def test_f115_plan_when_an_open_copy_is_nobodys_then_goes_by_limits_or_when_asked_for() -> None:
+    """Where no limit comes to it, it stays: a copy job may still complete it."""
+    found = segments(CF, CS, CF)
+    assert going(decided(found, Rules(retention_ms=8_500))) == [
+        (0, "retention-ms"),
+        (100, "retention-ms"),
+    ]
+    assert going(decided(found, wish=Wish(ends_open_copies=True))) == [(100, "open-copy")]
+    assert decided(found).waiting == Amount(1, 10)
+
+
+def test_f116_plan_when_the_partition_is_being_deleted_then_all_of_it_goes() -> None:
+    """Whatever state its segments are in, but for copies that may be at work."""
+    found = segments(CF, DS, CS)
+    plan = decided(found, delete=MARKED)
+    assert going(plan) == [
+        (0, "partition-deleted"), (100, "deletion-begun"), (200, "partition-deleted"),
+    ]  # fmt: skip
+    assert plan.is_whole
+    assert plan.last_event_ms == 2
+    left = decided(found, delete=MARKED, at_work={found[2].id})
+    assert [start for start, _ in going(left)] == [0, 100]
+    assert not decided([], delete=MARKED).is_idle
+
+
+@pytest.mark.parametrize(
+    ("standing", "expected"),
+    [
+        (Standing.LIVE, []),
+        (Standing.UNTOLD, []),
+        (Standing.GONE, [(100, "deletion-begun")]),
+        (Standing.DELETED, [(0, "topic-deleted"), (100, "deletion-begun")]),
+    ],
+)
+def test_plan_when_a_topic_is_not_ours_alone_then_no_limit_is_applied(
+    standing: Standing, expected: list[tuple[int, str]]
+) -> None:
+    """What brokers expire is not touched; of what they have deleted, what they began goes."""
+    plan = decided(segments(CF, DS), Rules(retention_ms=0), standing=standing)
+    assert going(plan) == expected
+    assert standing.is_refused == (not expected)
+
+
+def test_plan_when_epochs_were_replaced_then_their_segments_go_only_when_asked_for() -> None:
+    """A leader would delete them; without it they are known from other segments alone."""
+    found = [
+        started("old", 50, 99, {1: 50}, size_bytes=10, state=CF),
+        started("new", 40, 149, {2: 40}, size_bytes=10, state=CF),
+    ]
+    plan = decided(found)
+    assert (going(plan), plan.replaced) == ([], Amount(1, 10))
+    plan = decided(found, wish=Wish(drops_old_epochs=True))
+    assert (going(plan), plan.replaced) == ([(50, "old-epochs")], Amount())
+
+
+# ------------------------------------------------------------------------------------ standing
+
+
+def facts(is_own_log: bool, untold: str = "", **topics: Any) -> ClusterFacts:
+    """A cluster; of each topic its settings, or None where they are not told."""
+    there = {
+        name: TopicFacts(name, TOPIC_ID, {}, None if said is None else settings(**said))
+        for name, said in topics.items()
+    }
+    starts = {tp("orders"): 70}
+    return ClusterFacts("cluster", is_own_log, there, frozenset({untold}), starts)
+
+
+TIERED = {"remote_storage_enable": "true", "retention_ms": "500"}
+PLAIN = {"remote_storage_enable": "false", "retention_ms": "500", "retention_bytes": "-1"}
+
+
+@pytest.mark.parametrize(
+    ("told", "topic_id", "wish", "standing"),
+    [
+        (None, TOPIC_ID, Wish(), Standing.OURS),
+        (facts(True, orders=TIERED), TOPIC_ID, Wish(), Standing.LIVE),
+        (facts(False, orders=TIERED), TOPIC_ID, Wish(), Standing.LIVE),
+        (facts(True, orders=PLAIN), TOPIC_ID, Wish(), Standing.OURS),
+        (facts(True, orders={}), TOPIC_ID, Wish(), Standing.OURS),
+        (facts(True, orders=None), TOPIC_ID, Wish(), Standing.UNTOLD),
+        (facts(True, untold="orders"), TOPIC_ID, Wish(), Standing.UNTOLD),
+        (facts(False, untold="orders"), TOPIC_ID, Wish(), Standing.UNTOLD),
+        (facts(True, orders=TIERED), Uuid.of(0, 1), Wish(), Standing.GONE),
+        (facts(True), TOPIC_ID, Wish(), Standing.GONE),
+        (facts(True), TOPIC_ID, Wish(drops_deleted_topics=True), Standing.DELETED),
+        (facts(True, untold="orders"), TOPIC_ID, Wish(drops_deleted_topics=True), Standing.UNTOLD),
+        (facts(False), TOPIC_ID, Wish(), Standing.OURS),
+        (facts(False, orders=TIERED), Uuid.of(0, 1), Wish(), Standing.OURS),
+    ],
+)
+def test_standing_when_the_cluster_is_asked_then_says_whose_business_a_topic_is(
+    told: ClusterFacts | None, topic_id: Uuid, wish: Wish, standing: Standing
+) -> None:
+    """A live broker's topic is refused; another one of its name is not that topic."""
+    assert standing_of("orders", topic_id, told, wish) is standing
+
+
+@pytest.mark.parametrize(
+    ("told", "wish", "rules"),
+    [
+        (None, Wish(), Rules()),
+        (None, Wish(1, 2, {("orders", 7): 3}), Rules(1, 2, 3)),
+        (facts(True, orders=PLAIN), Wish(), Rules(500, -1, 70)),
+        (facts(False, orders=PLAIN), Wish(), Rules(500, -1, None)),
+        (facts(False, orders=PLAIN), Wish(asks_log_start=True), Rules(500, -1, 70)),
+        (facts(True, orders=PLAIN), Wish(-1, 9, {("orders", 7): 3}), Rules(-1, 9, 3)),
+        (facts(True), Wish(), Rules()),
+    ],
+)
+def test_rules_when_something_is_given_then_it_counts_before_what_the_cluster_says(
+    told: ClusterFacts | None, wish: Wish, rules: Rules
+) -> None:
+    """An archive does not begin where the local log does, unless that is asked for."""
+    assert rules_of(tp("orders"), told, wish) == rules
+
+
+@pytest.mark.parametrize("said", [{"max_delete": 0}, {"open_for_ms": -1}])
+def test_wish_when_it_cannot_be_meant_then_refused(said: dict[str, int]) -> None:
+    """In one line."""
+    with pytest.raises(ConfigError):
+        Wish(**said)  # type: ignore[arg-type]
+
+
+def test_standing_when_no_broker_can_have_such_a_topic_then_nothing_of_it_is_touched() -> None:
+    """A name with a slash would be another place in the store."""
+    for name in ("../orders", "a/b", "", "x" * 250):
+        assert standing_of(name, TOPIC_ID, None, Wish()) is Standing.NO_TOPIC
+    assert Standing.NO_TOPIC.is_refused
+    assert decided(segments(CF, DS), Rules(retention_ms=0), standing=Standing.NO_TOPIC).is_idle

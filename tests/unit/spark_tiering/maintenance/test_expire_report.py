@@ -1,0 +1,134 @@
+"""What a run tells of what it did, or would do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlmm.findings import expire_findings as kinds
+from rlmm.metadata.segment import SegmentState
+from rlmm.retention.retention import Rules
+from spark_tiering.maintenance.expire.decision import PartitionPlan, Reason, decide
+from spark_tiering.maintenance.expire.execution import Fate, Receipt
+from spark_tiering.maintenance.expire.options import Wish
+from spark_tiering.maintenance.expire.progress import DeletionMeter
+from spark_tiering.maintenance.expire.report import LINES_MAX, SEGMENTS_MAX, ExpireReport
+from spark_tiering.maintenance.expire.topic_ownership import Standing
+from tests.support.builders import started, tp
+
+CS, CF, DS, _ = SegmentState
+
+
+def plan_of(partition: int = 7, standing: Standing = Standing.OURS) -> PartitionPlan:
+    """Of three segments time takes two."""
+    found = [
+        started(at, at * 100, at * 100 + 99, size_bytes=10, state=CF,
+                max_timestamp_ms=9_000 if at == 2 else 0)
+        for at in range(3)
+    ]  # fmt: skip
+    return decide(
+        tp(partition=partition), found, standing=standing, rules=Rules(retention_ms=5_000),
+        wish=Wish(), now_ms=10_000,
+    )  # fmt: skip
+
+
+def report(*fates: Fate, plans: tuple[PartitionPlan, ...] | None = None, **said: Any
+           ) -> ExpireReport:  # fmt: skip
+    """Of the segments that go the first ones have these fates."""
+    plan = plan_of()
+    receipts = tuple(
+        Receipt(one.segment, one.reason, fate, "why" if fate is not Fate.DELETED else "")
+        for one, fate in zip(plan.doomed, fates, strict=False)
+    )
+    options: dict[str, Any] = {
+        "is_applied": True, "cluster_id": "cluster", "job_id": "job", "began_ms": 1, "ended_ms": 2,
+        "plans": (plan,) if plans is None else plans, "receipts": receipts,
+    }  # fmt: skip
+    return ExpireReport(**(options | said))
+
+
+def codes(told: ExpireReport) -> list[str]:
+    """Of the findings."""
+    return [one.kind.code for one in told.findings()]
+
+
+def test_report_when_all_is_deleted_then_is_fine_and_says_where_the_log_begins() -> None:
+    """In lines, and as a document."""
+    told = report(Fate.DELETED, Fate.DELETED)
+    assert told.is_fine
+    assert [*told.lines()] == [
+        "job job: 2 segments, 20 B deleted, of 2 segments that were to go",
+        "  orders-7: 2 segments, 20 B (2 by retention-ms); start 0 -> 200",
+    ]
+    document = told.document()
+    assert document["partitions"][0]["startAfter"] == 200
+    assert document["totals"]["deleted"] == {"segments": 2, "sizeBytes": 20}
+    assert document["segmentsLeftOut"] == 0
+
+
+def test_report_when_something_is_left_then_names_it_and_is_not_fine() -> None:
+    """A deletion that was begun, and what was not touched, are two findings."""
+    told = report(Fate.LEFT, Fate.CHANGED)
+    assert codes(told) == ["TIER-EXPIRE-LEFT", "TIER-EXPIRE-SKIPPED"]
+    assert not told.is_fine
+    assert "  deletion-left: 1 segment, 10 B" in [*told.lines()]
+    assert told.findings()[0].detail == "1 segments, the first at 0: why"
+
+
+def test_report_when_it_was_stopped_or_limited_then_what_was_not_begun_is_no_finding() -> None:
+    """It is as it was asked for; only a signal leaves something undone."""
+    plan = plan_of()
+    limited = tuple(
+        Receipt(one.segment, one.reason, Fate.NOT_BEGUN, "max-delete") for one in plan.doomed
+    )
+    told = report(receipts=limited)
+    assert (codes(told), told.is_fine) == ([], True)
+    stopped = tuple(one._replace(detail="SIGTERM") for one in limited)
+    told = report(receipts=stopped, stopped="SIGTERM")
+    assert (codes(told), told.is_fine) == ([], False)
+    assert "  stopped: SIGTERM" in [*told.lines()]
+
+
+def test_report_when_topics_are_refused_or_busy_then_each_is_named_once() -> None:
+    """By name and id."""
+    plans = tuple(plan_of(number, Standing.LIVE) for number in range(3))
+    told = report(plans=plans, busy={("logs", "id"): "topic logs: job j on h works on it"})
+    assert codes(told) == ["TIER-EXPIRE-LIVE", "TIER-EXPIRE-BUSY"]
+    assert (told.is_busy, told.is_fine) == (True, False)
+    untold = report(plans=(plan_of(1, Standing.UNTOLD),))
+    assert codes(untold) == [kinds.EXPIRE_UNTOLD.code]
+
+
+def test_report_when_segments_of_old_epochs_stay_then_says_so_without_complaint() -> None:
+    """A note is no failure."""
+    found = [
+        started("old", 50, 99, {1: 50}, size_bytes=10, state=CF),
+        started("new", 40, 149, {2: 40}, size_bytes=10, state=CF),
+    ]
+    plan = decide(tp(), found, standing=Standing.OURS, rules=Rules(), wish=Wish(), now_ms=1)
+    told = report(plans=(plan,), receipts=())
+    assert codes(told) == ["TIER-EXPIRE-REPLACED"]
+    assert told.is_fine
+
+
+def test_report_when_very_much_goes_then_is_bounded() -> None:
+    """Lines and rows of segments are; what they add up to is not."""
+    plan = plan_of()
+    one = Receipt(plan.doomed[0].segment, Reason.TIME, Fate.WOULD_GO)
+    told = report(
+        plans=tuple(plan_of(number) for number in range(LINES_MAX + 5)),
+        receipts=(one,) * (SEGMENTS_MAX + 3), is_applied=False,
+    )  # fmt: skip
+    assert len([*told.lines()]) < LINES_MAX + 5
+    document = told.document()
+    assert (len(document["segments"]), document["segmentsLeftOut"]) == (SEGMENTS_MAX, 3)
+    assert document["totals"]["would-go"]["segments"] == SEGMENTS_MAX + 3
+
+
+def test_progress_when_segments_come_to_their_end_then_tells_how_far_it_is() -> None:
+    """In words of deletions."""
+    told: list[Any] = []
+    meter = DeletionMeter([plan_of()], 2, told.append, lambda: 0.0)
+    first, second = report(Fate.DELETED, Fate.LEFT).receipts
+    meter.came_back([first])
+    meter.came_back([second])
+    assert told[-1].line() == "1 of 2 segments deleted, 0.0 MB, 1 left"

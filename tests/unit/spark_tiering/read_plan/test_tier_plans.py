@@ -1,0 +1,227 @@
+"""Plans of an open tier: what a cluster is asked, and plans that are made again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import DataLost, InvalidArgument, LogTruncated
+from rlmm.inspection.cluster_facts import PartitionOffsets, Setting, TopicFacts
+from rlmm.inspection.replay import Bound
+from rlmm.metadata.ids import Uuid
+from spark_tiering.read_plan import moments
+from spark_tiering.read_plan.moments import moment_at, steady
+from spark_tiering.read_plan.plan_check import Fate
+from spark_tiering.read_plan.question import Bounds, Facts, Question
+from spark_tiering.read_plan.tier_plans import (
+    facts_of_cluster,
+    fates_in_moment,
+    plan_of_moment,
+    remade,
+)
+from spark_tiering.read_plan.tokens import parse_token
+from tests.support.frozen_logs import MemoryTierLog
+from tests.support.frozen_states import (
+    DELETED,
+    DELETING,
+    FINISHED,
+    ORDERS,
+    STARTED,
+    event_of,
+    segment,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from rlmm.inspection.moment import PartitionSummary
+    from rlmm.metadata.ids import TopicIdPartition
+    from rlmm.metadata.shard import Shard
+    from spark_tiering.read_plan.moments import PastMoment
+
+
+class FewTopics:
+    """A cluster that knows some topics."""
+
+    def __init__(self, **settings: dict[str, str] | None) -> None:
+        self._settings = settings
+        self.asked: list[TopicIdPartition] = []
+
+    def topics(self, names: Collection[str] | None = None) -> Mapping[str, TopicFacts]:
+        """Those of them that are asked for."""
+        return {
+            name: TopicFacts(
+                name,
+                ORDERS.topic_id,
+                {},
+                None if said is None else {key: Setting(one, True) for key, one in said.items()},
+            )
+            for name, said in self._settings.items()
+            if names is None or name in names
+        }
+
+    def offsets(
+        self, partitions: Collection[TopicIdPartition]
+    ) -> Mapping[TopicIdPartition, PartitionOffsets]:
+        """Each begins at 7."""
+        self.asked += partitions
+        return {one: PartitionOffsets(earliest=7) for one in partitions}
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"retention.ms": "5"}, {"orders": 5}),
+        ({"retention.ms": "-1"}, {}),
+        ({"retention.ms": "often"}, {}),
+        ({"retention.ms": "5", "cleanup.policy": "compact"}, {}),
+        ({"retention.ms": "5", "cleanup.policy": "compact,delete"}, {"orders": 5}),
+        (None, {}),
+    ],
+)
+def test_facts_when_a_cluster_is_asked_then_has_what_deletes(
+    settings: dict[str, str] | None, expected: dict[str, int]
+) -> None:
+    """Retention that there is, and where each log begins."""
+    found = facts_of_cluster(FewTopics(orders=settings), [ORDERS])
+    assert found.retention_ms == expected
+    assert found.log_starts == {ORDERS: 7}
+
+
+def test_facts_when_a_topic_is_gone_then_nothing_is_known_of_it() -> None:
+    """Nor of one that has its name and not its id: its successor begins elsewhere."""
+    cluster = FewTopics(logs={})
+    assert facts_of_cluster(cluster, [ORDERS]) == Facts()
+    successor = FewTopics(orders={})
+    before = replace(ORDERS, topic_id=Uuid(bytes(16)))
+    assert facts_of_cluster(successor, [before]).log_starts == {}
+    assert cluster.asked == successor.asked == []
+
+
+# ------------------------------------------------------------------------------- of the past
+
+
+def test_plan_when_it_is_made_again_then_is_of_the_positions_of_its_token() -> None:
+    """Whatever was written since: into its metadata partition, and into others."""
+    first, second = segment(1, 0, 9), segment(2, 10, 19)
+    log = MemoryTierLog()
+    log.put(event_of(first, STARTED), event_of(first, FINISHED))
+    plan = plan_of_moment(_now(log), Question(("orders",)))
+    log.put(event_of(second, STARTED), event_of(second, FINISHED), event_of(first, DELETING))
+    assert remade(log, parse_token(plan.token)) == plan
+    assert plan_of_moment(_now(log), Question(("orders",))) != plan
+
+
+def test_plan_when_the_log_has_lost_its_beginning_then_says_that_it_cannot_be_made() -> None:
+    """A metadata topic with a retention that it must not have."""
+    some = [segment(n, 10 * n, 10 * n + 9) for n in range(3)]
+    log = MemoryTierLog()
+    for one in some:
+        log.put(event_of(one, STARTED), event_of(one, FINISHED))
+    token = parse_token(plan_of_moment(_now(log), Question()).token)
+    log.log_start = 2
+    with pytest.raises(DataLost, match="begins in partition"):
+        remade(log, token)
+    log.log_start = 6
+    with pytest.raises((DataLost, LogTruncated)):
+        remade(log, token)
+
+
+def test_plan_when_the_log_was_cut_then_says_where() -> None:
+    """It ends before what the plan has read."""
+    one = segment(1, 0, 9)
+    log = MemoryTierLog()
+    log.put(event_of(one, STARTED), event_of(one, FINISHED))
+    token = parse_token(plan_of_moment(_now(log), Question()).token)
+    log.cut()
+    with pytest.raises(DataLost, match="it was cut"):
+        remade(log, token)
+
+
+def test_plan_when_what_was_asked_is_not_in_its_token_then_its_file_is_asked_for() -> None:
+    """Too long for it; with what the file says it is made again."""
+    one = segment(1, 0, 9)
+    log = MemoryTierLog()
+    log.put(event_of(one, STARTED), event_of(one, FINISHED))
+    question = Question(bounds_of={("orders", number): Bounds(0, number) for number in range(300)})
+    plan = plan_of_moment(_now(log), question)
+    with pytest.raises(InvalidArgument, match="file of the plan"):
+        remade(log, parse_token(plan.token))
+    assert remade(log, parse_token(plan.token), (plan.question, plan.facts)) == plan
+    with pytest.raises(InvalidArgument, match="--since"):
+        remade(log, parse_token(plan.token), (Question(), Facts()))
+
+
+def test_fates_when_the_metadata_is_another_then_is_refused() -> None:
+    """Every segment would be told to be gone."""
+    one = segment(1, 0, 9)
+    log, other = MemoryTierLog(), MemoryTierLog("another")
+    log.put(event_of(one, STARTED), event_of(one, FINISHED))
+    plan = plan_of_moment(_now(log), Question())
+    with pytest.raises(InvalidArgument, match="and this is another"):
+        fates_in_moment(_now(other), plan)
+    fate_of = fates_in_moment(_now(log), plan)
+    assert [fate_of(planned) for planned in plan.segments] == [Fate.THERE]
+    log.put(event_of(one, DELETING), event_of(one, DELETED))
+    assert [fates_in_moment(_now(log), plan)(planned) for planned in plan.segments] == [Fate.GONE]
+
+
+# --------------------------------------------------------------- a service that goes on
+
+
+class MovingMoment:
+    """As a service tells it: positions of before, states of now."""
+
+    def __init__(self, log: MemoryTierLog) -> None:
+        self._log = log
+        self.identity = log.identity()
+        self.positions = _now(log).positions
+        self.asked: list[TopicIdPartition] = []
+
+    def partitions(self) -> list[PartitionSummary]:
+        """Those of now."""
+        return _now(self._log).partitions()
+
+    def state(self, partition: TopicIdPartition) -> Shard:
+        """That of now."""
+        self.asked.append(partition)
+        return _now(self._log).state(partition)
+
+
+def test_plan_when_the_metadata_goes_on_meanwhile_then_is_of_its_positions_exactly() -> None:
+    """Copied, deleted, and a partition that came: none of it was there when positions were told."""
+    other = replace(ORDERS, partition=1)
+    log = MemoryTierLog(places=1)
+    first, second, newer = segment(1, 0, 9), segment(2, 10, 19), segment(3, 0, 9, of=other)
+    log.put(event_of(first, STARTED), event_of(first, FINISHED), event_of(second, STARTED))
+    before = plan_of_moment(_now(log), Question())
+    moment = MovingMoment(log)
+    log.put(event_of(second, FINISHED), event_of(newer, STARTED), event_of(newer, FINISHED))
+    log.put(event_of(first, DELETING))
+    plan = plan_of_moment(steady(moment, log), Question())
+    assert plan == before
+    assert plan != plan_of_moment(_now(log), Question())
+    assert remade(log, parse_token(plan.token)) == plan
+    assert moment.asked == [ORDERS, other]
+
+
+def test_plan_when_others_go_on_meanwhile_then_nothing_is_replayed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In the same metadata partition: the state is the same at both positions."""
+    other = replace(ORDERS, partition=1)
+    log = MemoryTierLog(places=1)
+    first, newer = segment(1, 0, 9), segment(3, 0, 9, of=other)
+    log.put(event_of(first, STARTED), event_of(first, FINISHED), event_of(newer, STARTED))
+    question = Question(assigned=(("orders", (0,)),))
+    before = plan_of_moment(_now(log), question)
+    moment = MovingMoment(log)
+    log.put(event_of(newer, FINISHED))
+    monkeypatch.setattr(moments, "moment_at", None)  # nobody replays from here on
+    assert plan_of_moment(steady(moment, log), question) == before
+
+
+def _now(log: MemoryTierLog) -> PastMoment:
+    return moment_at(log, Bound(), lambda _: True)

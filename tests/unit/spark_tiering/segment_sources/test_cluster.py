@@ -1,0 +1,288 @@
+"""The cluster for who waits: facts of partitions, offsets, settings of topics and their changes."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from rlmm.errors import (
+    ConfigError,
+    LogNotPermitted,
+    LogUnavailable,
+    Stopped,
+    UnsupportedVersion,
+)
+from rlmm.kafka_messages.error_codes import Code
+from rlmm.kafka_messages.metadata import (
+    EARLIEST,
+    EARLIEST_LOCAL,
+    LATEST,
+    LATEST_TIERED,
+    READ_COMMITTED,
+    TopicOffsetsRequest,
+)
+from rlmm.kafka_messages.topics import AlterTopicRequest, Outcome
+from spark_tiering.segment_sources.cluster import Setting, TierCluster
+from spark_tiering.segment_sources.survey import PartitionFacts
+from tests.support.fake_connections import FakeDialer
+from tests.support.fake_kafka import CLUSTER_ID
+from tests.support.fake_topics import FakeLog, FakeTopic, FakeTopics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rlmm.kafka_client.connections.connection import Dialer
+    from rlmm.kafka_client.settings import KafkaSettings
+
+TIERED = {"remote.storage.enable": "true", "retention.ms": "-1"}
+
+
+@contextmanager
+def opened(kafka: FakeTopics, timeout_s: float = 30.0) -> Iterator[TierCluster]:
+    """A client of a made-up cluster."""
+
+    async def prepare(_: KafkaSettings) -> Dialer:
+        return cast("Dialer", FakeDialer(kafka))
+
+    with TierCluster("broker-0:9092", timeout_s=timeout_s, prepare=prepare) as cluster:
+        yield cluster
+
+
+def a_cluster() -> FakeTopics:
+    """A tiered topic of two partitions, one that is not tiered, and Kafka's own."""
+    return FakeTopics(
+        tiered=FakeTopic([FakeLog(), FakeLog(-1)], dict(TIERED)),
+        plain=FakeTopic([FakeLog()], {"retention.ms": "1000"}),
+        __consumer_offsets=FakeTopic([FakeLog()], is_internal=True),
+        __remote_log_metadata=FakeTopic([FakeLog()]),
+        _schemas_of_kafka=FakeTopic([FakeLog()], is_internal=True),
+    )
+
+
+def test_facts_when_asked_then_are_what_leaders_and_settings_tell() -> None:
+    """Every end of a log by its own question; what nobody leads is unknown, not zero."""
+    kafka = a_cluster()
+    with opened(kafka) as cluster:
+        facts = cluster.partition_facts(lambda _: True)
+        assert cluster.cluster_id == CLUSTER_ID
+    assert facts == {
+        kafka.partition("tiered"): PartitionFacts(
+            is_tiered=True,
+            log_start=0,
+            last_stable_offset=90,
+            high_watermark=100,
+            retention_ms=None,
+            leader=0,
+            local_start=40,
+            latest_tiered=39,
+        ),
+        kafka.partition("tiered", 1): PartitionFacts(
+            is_tiered=True,
+            log_start=None,
+            last_stable_offset=None,
+            high_watermark=None,
+            retention_ms=None,
+            leader=None,
+        ),
+        kafka.partition("plain"): PartitionFacts(
+            is_tiered=False,
+            log_start=0,
+            last_stable_offset=90,
+            high_watermark=100,
+            retention_ms=1000,
+            leader=0,
+        ),
+    }
+
+
+def test_facts_when_a_topic_is_compacted_then_they_say_so() -> None:
+    """Also where it is deleted from as well; and how far the entries of its indexes lie apart."""
+    settings = {"cleanup.policy": "compact,delete", "index.interval.bytes": "100"}
+    kafka = FakeTopics(
+        kept=FakeTopic([FakeLog()], settings),
+        plain=FakeTopic([FakeLog()], {"cleanup.policy": "delete"}),
+    )
+    with opened(kafka) as cluster:
+        facts = cluster.partition_facts(lambda _: True)
+    kept, plain = facts[kafka.partition("kept")], facts[kafka.partition("plain")]
+    assert (kept.is_compacted, kept.index_interval_bytes) == (True, 100)
+    assert (plain.is_compacted, plain.index_interval_bytes) == (False, None)
+
+
+def test_facts_when_a_topic_is_not_wanted_then_nothing_is_asked_about_it() -> None:
+    """Rights on other topics are not needed, and their leaders are left in peace."""
+    kafka = a_cluster()
+    kafka.topics["tiered"].code_of_settings = Code.TOPIC_AUTHORIZATION_FAILED
+    with opened(kafka) as cluster:
+        facts = cluster.partition_facts(lambda topic: topic == "plain")
+    assert {one.topic for one in facts} == {"plain"}
+    asked = kafka.requests(TopicOffsetsRequest)
+    assert {topic for request in asked for topic in request._partitions} == {"plain"}
+
+
+def test_facts_when_offsets_move_meanwhile_then_are_too_low_and_never_too_high() -> None:
+    """The log start is asked before everything else, what is stable before the high watermark."""
+    kafka = a_cluster()
+    with opened(kafka) as cluster:
+        cluster.partition_facts(lambda topic: topic == "plain")
+    order = [(one._end, one._isolation) for one in kafka.requests(TopicOffsetsRequest)]
+    assert order == [(EARLIEST, 0), (LATEST, READ_COMMITTED), (LATEST, 0)]
+
+
+def test_facts_when_a_leader_is_too_old_to_tell_of_the_tier_then_that_is_unknown() -> None:
+    """All that any Kafka tells is told all the same; who needs the rest asks for it by name."""
+    kafka = a_cluster()
+    kafka.offsets_version_max = 7
+    with opened(kafka) as cluster:
+        told = cluster.partition_facts(lambda topic: topic == "tiered")[kafka.partition("tiered")]
+        assert (told.local_start, told.latest_tiered) == (None, None)
+        assert (told.log_start, told.last_stable_offset) == (0, 90)
+        with pytest.raises(UnsupportedVersion):
+            cluster.offsets([kafka.partition("tiered")], LATEST_TIERED)
+        assert "version 7 is too old" in cluster.why_too_old()
+        kafka.offsets_version_max = 9
+        assert cluster.why_too_old() == ""
+
+
+def test_facts_when_settings_may_not_be_read_then_nothing_is_told() -> None:
+    """A tiered topic must never be taken for one that is not."""
+    kafka = a_cluster()
+    kafka.topics["tiered"].code_of_settings = Code.TOPIC_AUTHORIZATION_FAILED
+    with opened(kafka) as cluster, pytest.raises(LogNotPermitted, match="DESCRIBE_CONFIGS"):
+        cluster.partition_facts(lambda _: True)
+
+
+def test_facts_when_a_topic_may_not_be_described_then_says_so() -> None:
+    """Where the cluster names a topic and refuses to tell of it, that is not an empty topic."""
+    kafka = a_cluster()
+    kafka.topics["plain"].code = Code.TOPIC_AUTHORIZATION_FAILED
+    with opened(kafka) as cluster, pytest.raises(LogNotPermitted, match="topic plain"):
+        cluster.partition_facts(lambda _: True)
+
+
+ENDS = {"start": (EARLIEST, 0), "end": (LATEST, 100), "on disk": (EARLIEST_LOCAL, 40)}
+
+
+@pytest.mark.parametrize(("time", "expected"), ENDS.values(), ids=ENDS)
+def test_offsets_when_asked_then_are_those_of_leaders(time: int, expected: int) -> None:
+    """By the number that Kafka knows each end by."""
+    kafka = a_cluster()
+    wanted = kafka.partition("tiered")
+    with opened(kafka) as cluster:
+        assert cluster.offsets([wanted], time) == {wanted: expected}
+        assert cluster.last_stable_offsets([wanted]) == {wanted: 90}
+
+
+def test_offsets_when_the_tier_is_empty_then_its_end_is_told_as_such() -> None:
+    """-1 is an answer for the end of the tier, and none for the ends of a log."""
+    kafka = a_cluster()
+    held = kafka.topics["tiered"].partitions[0]
+    held.ends = dict.fromkeys(held.ends, -1)
+    with opened(kafka) as cluster:
+        assert cluster.offsets([kafka.partition("tiered")], LATEST_TIERED) == {
+            kafka.partition("tiered"): -1
+        }
+        assert cluster.offsets([kafka.partition("tiered")], EARLIEST) == {}
+
+
+def test_ends_of_epochs_when_asked_then_each_partition_by_its_own_epoch() -> None:
+    """Two partitions of a topic are asked for different epochs in one request."""
+    kafka = FakeTopics(a=FakeTopic([FakeLog(epochs=((0, 0), (3, 50))) for _ in range(2)]))
+    first, second = kafka.partition("a"), kafka.partition("a", 1)
+    with opened(kafka) as cluster:
+        assert cluster.epoch_ends({first: 2, second: 3}) == {first: (0, 50), second: (3, 100)}
+        assert cluster.epoch_ends({first: -1}) == {first: (-1, -1)}
+
+
+def test_settings_when_asked_then_say_what_is_set_on_the_topic() -> None:
+    """In force and set are two things: what is not set on the topic has to be unset again."""
+    kafka = a_cluster()
+    with opened(kafka) as cluster:
+        names = ("retention.ms", "remote.storage.enable", "no.such.setting")
+        assert cluster.topic_settings(["plain", "gone"], names) == {
+            "plain": {
+                "retention.ms": Setting("1000", is_explicit=True),
+                "remote.storage.enable": Setting("false", is_explicit=False),
+            }
+        }
+        assert cluster.topic_settings(["tiered"], None)["tiered"].keys() == TIERED.keys()
+
+
+def test_change_when_made_then_is_one_request_and_all_else_stays() -> None:
+    """Set and unset together; what is not named is not sent."""
+    kafka = a_cluster()
+    kafka.topics["tiered"].settings["segment.bytes"] = "1048576"
+    with opened(kafka) as cluster:
+        cluster.alter_topic_settings("tiered", {"local.retention.ms": "-2"}, ["retention.ms"])
+    (request,) = kafka.requests(AlterTopicRequest)
+    assert (request._given, request._unset) == ({"local.retention.ms": "-2"}, ["retention.ms"])
+    assert kafka.topics["tiered"].settings == {
+        "remote.storage.enable": "true",
+        "segment.bytes": "1048576",
+        "local.retention.ms": "-2",
+    }
+
+
+def test_change_when_only_checked_then_nothing_is_changed() -> None:
+    """Whether the cluster would take it can be known before anything is done."""
+    kafka = a_cluster()
+    with opened(kafka) as cluster:
+        cluster.alter_topic_settings("tiered", {"retention.ms": "5"}, is_only_checked=True)
+    assert kafka.topics["tiered"].settings == TIERED
+
+
+REFUSALS: dict[str, tuple[int, str | None, type[Exception], str]] = {
+    "no such value": (Code.INVALID_CONFIG, "it must be -2", ConfigError, "it must be -2"),
+    "no such topic": (Code.UNKNOWN_TOPIC_OR_PARTITION, None, ConfigError, "UNKNOWN_TOPIC"),
+    "no right": (Code.TOPIC_AUTHORIZATION_FAILED, None, LogNotPermitted, "ALTER_CONFIGS"),
+    "not known": (Code.REQUEST_TIMED_OUT, None, LogUnavailable, "REQUEST_TIMED_OUT"),
+}
+
+
+@pytest.mark.parametrize(("code", "reason", "error", "text"), REFUSALS.values(), ids=REFUSALS)
+def test_change_when_it_is_not_taken_then_the_error_says_what_helps(
+    code: int, reason: str | None, error: type[Exception], text: str
+) -> None:
+    """Never as it is asked for, not by this user, or perhaps: three errors, with the reason."""
+    kafka = a_cluster()
+    kafka.change = Outcome(code, reason)
+    with opened(kafka) as cluster, pytest.raises(error, match=rf"topic tiered.*{text}"):
+        cluster.alter_topic_settings("tiered", {"retention.ms": "5"})
+
+
+def test_cluster_when_nobody_answers_then_opening_fails_and_leaves_nothing() -> None:
+    """One clear error in the time that was given, and no thread behind it."""
+    kafka = a_cluster()
+    kafka.down.add(0)
+    with pytest.raises(LogUnavailable, match="nobody listens there"), opened(kafka, timeout_s=3.0):
+        pass
+    assert not [one for one in threading.enumerate() if one.name == "tier-cluster"]
+
+
+def test_cluster_when_closed_then_calls_are_refused_and_connections_are_closed() -> None:
+    """Closing twice does no harm."""
+    kafka = a_cluster()
+    with opened(kafka) as cluster:
+        cluster.partition_facts(lambda _: True)
+    cluster.close()
+    assert not [one for made in kafka.connections.values() for one in made if one.is_open]
+    with pytest.raises(Stopped):
+        cluster.partition_facts(lambda _: True)
+
+
+def test_cluster_when_its_settings_cannot_be_meant_then_is_refused_before_anything() -> None:
+    """A wrong address, a wrong time or a wrong property: one line, and nobody was dialed."""
+    wrong: list[dict[str, Any]] = [
+        {"bootstrap_servers": "broker"},
+        {"bootstrap_servers": ""},
+        {"bootstrap_servers": "broker:1", "timeout_s": 0},
+        {"bootstrap_servers": "broker:1", "command_config": {"security.protocol": "SASL_SSL"}},
+        {"bootstrap_servers": "broker:1", "command_config": "missing.properties"},
+    ]
+    for arguments in wrong:
+        with pytest.raises(ConfigError) as caught:
+            TierCluster(**arguments)
+        assert "\n" not in str(caught.value)

@@ -1,0 +1,322 @@
+"""From a source and the cluster's facts to what a plan is made from, over partitions in memory."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rlmm.errors import ConfigError, LogUnavailable
+from rlmm.metadata.ids import TopicIdPartition, Uuid
+from spark_tiering.segment_sources.protocol import (
+    UNKNOWN_TOPIC_ID,
+    FoundPartition,
+    Origin,
+    Unusable,
+)
+from spark_tiering.segment_sources.survey import PartitionFacts, Surveyed, survey
+from spark_tiering.segments.segment_inspection import USUAL_RULES, InspectionRules
+from spark_tiering.segments.segment_listing import ListedSegment
+from tests.support.segments import MemoryFiles, changed, example_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from spark_tiering.segments.partition_files import FileFacts
+
+ID, OTHER_ID = Uuid(bytes(range(16))), Uuid(bytes(range(1, 17)))
+ORDERS = TopicIdPartition(ID, "orders", 3)
+CLUSTER = "AAAAAAAAAAAAAAAAAAAAAA"
+FACTS = PartitionFacts(
+    is_tiered=True,
+    log_start=0,
+    last_stable_offset=251,
+    high_watermark=257,
+    retention_ms=1000,
+    leader=1,
+)
+
+
+class MadeSource:
+    """A source of what it is given."""
+
+    def __init__(self, *found: FoundPartition, unusable: tuple[Unusable, ...] = ()) -> None:
+        self._found = found
+        self._unusable = unusable
+
+    def partitions(self) -> tuple[list[FoundPartition], list[Unusable]]:
+        return list(self._found), list(self._unusable)
+
+    def close(self) -> None:
+        pass
+
+
+class Gone(MemoryFiles):
+    """Files that cannot be listed any more."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__({})
+        self._error = error
+
+    def facts(self) -> dict[str, FileFacts]:
+        raise self._error
+
+
+def found(
+    files: MemoryFiles | None = None,
+    partition: TopicIdPartition = ORDERS,
+    node_id: int | None = None,
+    cluster_id: str = "",
+    high_watermark: int | None = None,
+) -> FoundPartition:
+    """A replica at a place of its own."""
+    origin = Origin(f"place of {node_id}", node_id, cluster_id)
+    return FoundPartition(partition, files or example_partition(), origin, high_watermark)
+
+
+def surveyed(
+    *replicas: FoundPartition,
+    facts: Mapping[TopicIdPartition, PartitionFacts] | None = None,
+    **options: Any,
+) -> tuple[list[Surveyed], list[Unusable]]:
+    """What a survey of these replicas gives."""
+    return survey(MadeSource(*replicas), facts, lambda _: True, **options)
+
+
+def shorter(files: MemoryFiles) -> MemoryFiles:
+    """The same log as it was before its last segment was begun."""
+    return files.without("251.log")
+
+
+def test_partition_when_it_is_surveyed_then_has_segments_history_and_facts() -> None:
+    """Offsets and sizes as listed, leaders as in the check point, the rest as the cluster tells."""
+    files = example_partition()
+    (one,), unusable = surveyed(found(files), facts={ORDERS: FACTS})
+    assert unusable == []
+    assert one.files is files
+    source = one.source
+    assert source.partition == ORDERS
+    assert [segment.listed for segment in source.segments] == [
+        ListedSegment(0, 120),
+        ListedSegment(120, 251),
+        ListedSegment(251, None),
+    ]
+    assert [segment.size_bytes for segment in source.segments] == [14_052, 14_842, 1_249]
+    assert {segment.details for segment in source.segments} == {None}
+    assert source.history == ((4, 0), (6, 251))
+    assert (source.is_tiered, source.log_start, source.retention_ms) == (True, 0, 1000)
+    assert source.last_stable_offset == 251
+    assert set(files.bytes_read) == {"leader-epoch-checkpoint"}  # no segment is read for that
+
+
+def test_partition_when_offline_then_its_files_tell_what_is_stable() -> None:
+    """From the newest snapshot on: the transaction that was open there has ended; nothing else is
+    known."""
+    (one,), _ = surveyed(found())
+    assert one.source.last_stable_offset == 257
+    assert (one.source.is_tiered, one.source.log_start, one.source.retention_ms) == (
+        False,
+        None,
+        None,
+    )
+
+
+def test_partition_when_offline_then_nothing_is_stable_that_may_not_be_replicated() -> None:
+    """What the broker had noted as replicated is a limit that the log itself does not have."""
+    (one,), _ = surveyed(found(high_watermark=130))
+    assert one.source.last_stable_offset == 130
+
+
+def test_partition_when_nothing_tells_what_is_stable_then_it_is_unknown() -> None:
+    """Without a snapshot, and not from its start: unknown, not the end of the log."""
+    files = example_partition().without(".snapshot", "0000.log")
+    (one,), _ = surveyed(found(files))
+    assert one.source.last_stable_offset is None
+
+
+def test_partition_when_the_cluster_does_not_tell_then_files_are_not_asked_instead() -> None:
+    """A partition without a leader has no last stable offset, whatever one replica believes."""
+    facts = PartitionFacts(
+        is_tiered=False,
+        log_start=None,
+        last_stable_offset=None,
+        high_watermark=None,
+        retention_ms=None,
+        leader=None,
+    )
+    (one,), _ = surveyed(found(), facts={ORDERS: facts})
+    assert one.source.last_stable_offset is None
+
+
+def test_topic_when_it_is_not_wanted_then_is_not_looked_at() -> None:
+    """Neither its files nor its trouble are anybody's business."""
+    source = MadeSource(found(Gone(LogUnavailable("away"))))
+    assert survey(source, {}, lambda topic: topic != "orders") == ([], [])
+
+
+OTHER = TopicIdPartition(OTHER_ID, "orders", 3)
+MISFITS = {
+    "another topic of that name": (found(), {OTHER: FACTS}, f"{ID}.*orders has the id {OTHER_ID}"),
+    "no such partition": (found(), {}, "not tell this user of a partition 3 of topic orders"),
+    "another cluster": (
+        found(cluster_id="BBBBBBBBBBBBBBBBBBBBBB"),
+        {ORDERS: FACTS},
+        f"of the cluster BBBBBBBBBBBBBBBBBBBBBB, asked was {CLUSTER}",
+    ),
+    "no id, offline": (
+        found(partition=TopicIdPartition(UNKNOWN_TOPIC_ID, "orders", 3)),
+        None,
+        "no cluster was asked",
+    ),
+    "no segment": (found(MemoryFiles({})), {ORDERS: FACTS}, "no segment"),
+    "away": (found(Gone(LogUnavailable("asleep"))), {ORDERS: FACTS}, "asleep"),
+    "vanished": (found(Gone(ConfigError("no partition's folder"))), None, "no partition's folder"),
+}
+
+
+@pytest.mark.parametrize(("replica", "facts", "why"), MISFITS.values(), ids=MISFITS)
+def test_partition_when_it_does_not_fit_then_is_of_no_use(
+    replica: FoundPartition, facts: Mapping[TopicIdPartition, PartitionFacts] | None, why: str
+) -> None:
+    """The place and the reason are told; what is left is surveyed as if it were not there."""
+    neighbour = found(partition=TopicIdPartition(ID, "orders", 4))
+    told = None if facts is None else {**facts, neighbour.partition: FACTS}
+    (one,), unusable = surveyed(replica, neighbour, facts=told, cluster_id=CLUSTER)
+    assert one.source.partition == neighbour.partition
+    assert [misfit.place for misfit in unusable] == ["place of None"]
+    assert re.search(why, unusable[0].why)
+
+
+def test_partition_when_it_has_no_topic_id_then_takes_the_clusters() -> None:
+    """Only the cluster can tell which topic a name means; then it is a partition like others."""
+    replica = found(partition=TopicIdPartition(UNKNOWN_TOPIC_ID, "orders", 3), cluster_id=CLUSTER)
+    (one,), unusable = surveyed(replica, facts={ORDERS: FACTS}, cluster_id=CLUSTER)
+    assert (one.source.partition, unusable) == (ORDERS, [])
+
+
+def test_unusable_when_the_source_tells_of_it_then_stays_told() -> None:
+    """What the source could not use comes through, with what the survey finds."""
+    torn = Unusable("elsewhere", "torn")
+    source = MadeSource(found(), unusable=(torn,))
+    _, unusable = survey(source, {}, lambda _: True)
+    assert unusable[0] == torn
+    assert len(unusable) == 2
+    assert str(torn) == "elsewhere: torn"
+
+
+def test_partition_when_its_leaders_are_not_known_then_has_no_history() -> None:
+    """A check point that is missing or damaged is a reason to leave its segments out, not an error
+    of the survey."""
+    for content in (None, b"0\n1\ntorn"):
+        files = changed(example_partition(), checkpoint=content)
+        (one,), unusable = surveyed(found(files), facts={ORDERS: FACTS})
+        assert (one.source.history, unusable) == (None, [])
+
+
+CHOICES: dict[str, tuple[list[FoundPartition], int]] = {
+    "the leader's, though it is shorter": (
+        [found(node_id=2), found(shorter(example_partition()), node_id=1)],
+        1,
+    ),
+    "the one that reaches furthest": (
+        [found(shorter(example_partition()), node_id=2), found(node_id=3)],
+        1,
+    ),
+    "the longer active segment": (
+        [
+            found(MemoryFiles({**example_partition().contents, "00000000000000000251.log": b""})),
+            found(node_id=3),
+        ],
+        1,
+    ),
+    "another one, where the leader's is gone": (
+        [found(node_id=2), found(Gone(LogUnavailable("asleep")), node_id=1)],
+        0,
+    ),
+    "of the leader's two the longer": (
+        [found(shorter(example_partition()), node_id=1), found(node_id=1), found(node_id=2)],
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize(("replicas", "expected"), CHOICES.values(), ids=CHOICES)
+def test_f113_replicas_when_there_are_several_then_one_log_is_taken(
+    replicas: list[FoundPartition], expected: int
+) -> None:
+    """A plan is made from one log: the leader's, else the one that reaches furthest."""
+    (one,), unusable = surveyed(*replicas, facts={ORDERS: FACTS})
+    assert [replica.files is one.files for replica in replicas].index(True) == expected
+    gone = [replica for replica in replicas if isinstance(replica.files, Gone)]
+    assert [misfit.place for misfit in unusable] == [replica.origin.place for replica in gone]
+
+
+def test_f113_replica_when_it_differs_from_the_leaders_log_then_counts_as_far_as_both_agree() -> (
+    None
+):
+    """
+    What a deposed leader wrote alone lies below the last stable offset, too: it is not stable in
+    this replica, and never copied.
+    """
+    asked: list[Mapping[TopicIdPartition, int]] = []
+
+    def epoch_ends(epochs: Mapping[TopicIdPartition, int]) -> dict[TopicIdPartition, Any]:
+        asked.append(dict(epochs))
+        return {ORDERS: (4, 200)}
+
+    facts = {ORDERS: FACTS}
+    (one,), _ = surveyed(found(node_id=2), facts=facts, epoch_ends=epoch_ends)
+    assert one.source.last_stable_offset == 200
+    assert asked == [{ORDERS: 6}]
+    (same,), _ = surveyed(found(), facts=facts, epoch_ends=lambda _: {ORDERS: (6, 900)})
+    assert same.source.last_stable_offset == FACTS.last_stable_offset
+
+
+def test_f113_replica_when_it_cannot_be_held_to_its_leader_then_nothing_of_it_is_stable() -> None:
+    """No answer is no agreement; neither is a history that nobody knows."""
+    (one,), _ = surveyed(found(), facts={ORDERS: FACTS}, epoch_ends=lambda _: {})
+    assert one.source.last_stable_offset is None
+    files = changed(example_partition(), checkpoint=None)
+    (unknown,), _ = surveyed(found(files), facts={ORDERS: FACTS}, epoch_ends=lambda _: {})
+    assert unknown.source.last_stable_offset is None
+
+
+def test_partitions_when_they_are_surveyed_then_stand_in_order() -> None:
+    """By topic and number, whatever order the source has."""
+    partitions = [
+        TopicIdPartition(ID, name, number) for name, number in (("b", 0), ("a", 10), ("a", 9))
+    ]
+    found_, _ = surveyed(*(found(partition=one) for one in partitions))
+    assert [one.source.partition for one in found_] == sorted(
+        partitions, key=lambda one: (one.topic, one.partition)
+    )
+
+
+def test_compacted_topic_when_surveyed_then_its_segments_may_have_holes() -> None:
+    """Known of the cluster, and only of that topic; offline it is what the caller says."""
+    facts = replace(FACTS, is_compacted=True, index_interval_bytes=100)
+    (one,), _ = surveyed(found(), facts={ORDERS: facts}, with_compacted=True)
+    assert one.source.is_compacted
+    assert one.rules == InspectionRules(100, allows_holes=True)
+    (one,), _ = surveyed(found(), facts={ORDERS: FACTS}, with_compacted=True)
+    assert not one.source.is_compacted
+    assert one.rules == USUAL_RULES
+    (one,), _ = surveyed(found(), with_compacted=True)
+    assert one.rules == InspectionRules(allows_holes=True)
+    (one,), _ = surveyed(found())
+    assert one.rules == USUAL_RULES
+
+
+def test_last_stable_offset_when_offline_and_compacted_then_is_found_behind_a_hole() -> None:
+    """What follows the newest snapshot is read by the same rules as what is copied."""
+    log = example_partition().contents["00000000000000000120.log"]
+    files = changed(
+        example_partition().without("251.snapshot", "120.snapshot"),
+        log=log[: 1171 * 3] + log[1171 * 4 :],
+    )
+    (one,), _ = surveyed(found(files))
+    assert one.source.last_stable_offset is None
+    (one,), _ = surveyed(found(files), with_compacted=True)
+    assert one.source.last_stable_offset == 257

@@ -1,0 +1,211 @@
+"""Copied folders, by their names and small files: which they are, and whose."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rlmm.errors import ConfigError
+from rlmm.log.files.log_folder import TOPIC, UNKNOWN_CLUSTER_ID, UNKNOWN_TOPIC_ID, keep_identity
+from rlmm.log.protocol import LogIdentity
+from rlmm.metadata.ids import Uuid
+from rlmm.state_sources.copied_folders import find_copies
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+TOPIC_ID, OTHER_ID = Uuid.of(1, 1), Uuid.of(2, 2)
+
+
+def make(root: Path, *places: int, topic_id: Uuid | None = TOPIC_ID) -> Path:
+    """Folders of metadata partitions, with an empty log in each."""
+    for place in places:
+        folder = root / f"{TOPIC}-{place}"
+        folder.mkdir(parents=True)
+        (folder / "00000000000000000000.log").touch()
+        if topic_id is not None:
+            (folder / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}")
+    return root
+
+
+def of_cluster(root: Path, cluster_id: str) -> Path:
+    """The same folder, that says which cluster it is of."""
+    (root / "meta.properties").write_text(f"version=1\ncluster.id={cluster_id}\nnode.id=1\n")
+    return root
+
+
+def test_copies_when_a_log_folder_is_named_then_all_its_metadata_partitions_are_found(
+    tmp_path: Path,
+) -> None:
+    """Other topics, folders that are being deleted and files are stepped over."""
+    root = of_cluster(make(tmp_path, 0, 7), "a-cluster")
+    (root / "orders-3").mkdir()
+    (root / f"{TOPIC}-9.0123456789abcdef0123456789abcdef-delete").mkdir()
+    (root / f"{TOPIC}-8").touch()
+    found = find_copies([root])
+    assert found.folders == {0: (root / f"{TOPIC}-0",), 7: (root / f"{TOPIC}-7",)}
+    assert (found.cluster_id, found.topic_id) == ("a-cluster", TOPIC_ID)
+    assert (found.partition_count, found.highest) == (None, 7)
+
+
+def test_copies_when_folders_of_partitions_are_named_then_only_they_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By an absolute path, a relative one, or from within; the small file above them counts."""
+    root = of_cluster(make(tmp_path, 0, 1, 2), "a-cluster")
+    monkeypatch.chdir(root / f"{TOPIC}-2")
+    found = find_copies([root / f"{TOPIC}-0", type(root)(f"../{TOPIC}-2")])
+    assert sorted(found.folders) == [0, 2]
+    assert found.cluster_id == "a-cluster"
+    assert sorted(find_copies([type(root)(os.curdir)]).folders) == [2]
+
+
+def test_copies_when_a_folder_is_named_twice_then_it_is_one(tmp_path: Path) -> None:
+    """By itself, by the folder above it, and by a link."""
+    root = make(tmp_path / "data", 0)
+    (tmp_path / "link").symlink_to(root)
+    found = find_copies([root, root / f"{TOPIC}-0", tmp_path / "link"])
+    assert found.folders == {0: (root / f"{TOPIC}-0",)}
+
+
+def test_copies_when_of_several_brokers_then_each_replica_is_there(tmp_path: Path) -> None:
+    """What one of them does not say is known from the others."""
+    one = of_cluster(make(tmp_path / "one", 0, 1), "a-cluster")
+    other = make(tmp_path / "other", 1, 2, topic_id=None)
+    found = find_copies([one, other])
+    assert found.folders[1] == (one / f"{TOPIC}-1", other / f"{TOPIC}-1")
+    assert sorted(found.folders) == [0, 1, 2]
+    assert (found.cluster_id, found.topic_id) == ("a-cluster", TOPIC_ID)
+
+
+def test_copies_when_nothing_says_whose_they_are_then_that_is_unknown(tmp_path: Path) -> None:
+    """Folders alone are enough to be read."""
+    found = find_copies([make(tmp_path, 3, topic_id=None)])
+    assert (found.cluster_id, found.topic_id) == (UNKNOWN_CLUSTER_ID, UNKNOWN_TOPIC_ID)
+
+
+def test_copies_when_the_folder_is_ours_then_it_says_the_partition_count(tmp_path: Path) -> None:
+    """Which no broker writes down."""
+    keep_identity(make(tmp_path, 0), LogIdentity("a-cluster", TOPIC_ID, 12))
+    assert find_copies([tmp_path]).partition_count == 12
+
+
+def differ_by_cluster(tmp_path: Path) -> list[Path]:
+    """Of two clusters."""
+    one, other = make(tmp_path / "one", 0), make(tmp_path / "other", 1)
+    return [of_cluster(one, "a-cluster"), of_cluster(other, "b-cluster")]
+
+
+def differ_by_topic(tmp_path: Path) -> list[Path]:
+    """Of two topics of one name, one after the other."""
+    return [make(tmp_path / "one", 0), make(tmp_path / "other", 1, topic_id=OTHER_ID)]
+
+
+def differ_by_count(tmp_path: Path) -> list[Path]:
+    """Of two logs of ours."""
+    folders = []
+    for name, count in (("one", 3), ("other", 5)):
+        folders.append(make(tmp_path / name, 0))
+        keep_identity(folders[-1], LogIdentity("a-cluster", TOPIC_ID, count))
+    return folders
+
+
+DIFFERENT: dict[str, tuple[Callable[[Path], list[Path]], str]] = {
+    "cluster": (differ_by_cluster, r"other is of cluster id b-cluster, .*one of a-cluster"),
+    "topic": (differ_by_topic, rf"other/.*-1 is of topic id {OTHER_ID}, .*one/.*-0 of {TOPIC_ID}"),
+    "count": (differ_by_count, r"other is of partition count 5, .*one of 3"),
+}
+
+
+@pytest.mark.parametrize(("make_them", "expected"), DIFFERENT.values(), ids=DIFFERENT)
+def test_copies_when_they_are_not_of_one_topic_then_are_refused(
+    tmp_path: Path, make_them: Callable[[Path], list[Path]], expected: str
+) -> None:
+    """Both folders are named, and what each says."""
+    with pytest.raises(ConfigError, match=expected) as caught:
+        find_copies(make_them(tmp_path))
+    assert "\n" not in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+def absent(tmp_path: Path) -> Path:
+    """Nothing at all."""
+    return tmp_path / "nobody"
+
+
+def a_file(tmp_path: Path) -> Path:
+    """A file in place of a folder."""
+    (tmp_path / "dump.txt").touch()
+    return tmp_path / "dump.txt"
+
+
+def empty(tmp_path: Path) -> Path:
+    """A folder without anything in it."""
+    (tmp_path / "empty").mkdir()
+    return tmp_path / "empty"
+
+
+def something_else(tmp_path: Path) -> Path:
+    """A folder of something else."""
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "holiday.jpg").touch()
+    return tmp_path / "photos"
+
+
+def other_topics(tmp_path: Path) -> Path:
+    """A broker's folder without the metadata topic."""
+    (tmp_path / "data" / "orders-0").mkdir(parents=True)
+    return tmp_path / "data"
+
+
+def renamed(tmp_path: Path) -> Path:
+    """The folder of a partition under another name."""
+    (make(tmp_path, 3) / f"{TOPIC}-3").rename(tmp_path / "partition3")
+    return tmp_path / "partition3"
+
+
+def our_data(tmp_path: Path) -> Path:
+    """The data folder of a service, which has the log in a folder of its own."""
+    make(tmp_path / "rlmm-data" / "log", 0)
+    return tmp_path / "rlmm-data"
+
+
+REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
+    "absent": (absent, "nobody does not exist$"),
+    "file": (a_file, r"dump\.txt is no folder: name a folder that holds __remote_log_metadata-N"),
+    "empty": (empty, "holds no folder __remote_log_metadata-N: nothing to read, it is empty$"),
+    "something else": (something_else, r"nothing to read, among its 1 entries, e\.g\. holiday"),
+    "other topics": (other_topics, r"nothing to read, among its 1 entries, e\.g\. orders-0"),
+    "renamed": (renamed, "it is of one partition, which its name has to say"),
+    "our data folder": (our_data, "nothing to read; name .*rlmm-data/log$"),
+}
+
+
+@pytest.mark.parametrize(("make_it", "expected"), REFUSED.values(), ids=REFUSED)
+def test_copies_when_it_is_no_folder_of_the_topic_then_one_line_says_what_it_is(
+    tmp_path: Path, make_it: Callable[[Path], Path], expected: str
+) -> None:
+    """And what to name instead, where that is known."""
+    path = make_it(tmp_path)
+    with pytest.raises(ConfigError, match=expected) as caught:
+        find_copies([path])
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+def test_copies_when_a_folder_cannot_be_read_then_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rights that are missing are named by the system's own words."""
+
+    def refuse(_: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    make(tmp_path, 0)
+    monkeypatch.setattr(type(tmp_path), "iterdir", refuse)
+    with pytest.raises(ConfigError, match="cannot be read: Permission denied"):
+        find_copies([tmp_path])
